@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench.h: clocks, scaling and output shared by the benchmark programs.
+ *
+ * A program runs its workload inside weft_run and prints one JSON object per line and row. The
+ * number of Ps comes from WEFT_PROCS. BENCH_SCALE (percent, 100 unless set) shrinks or grows the
+ * counts. Rows say whether they are cold (the first touch of their memory is inside the measured
+ * interval) or warm (a run of the same shape came before).
+ *
+ * Not here: statistics over several runs and the comparison with peers, see bench/compare.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <weft.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define BENCH_UNUSED __attribute__((unused))
+
+struct bench_time {
+	int64_t wall_ns;
+	int64_t cpu_ns; /* user and system, all threads of the process */
+};
+
+BENCH_UNUSED __attribute__((noreturn)) static void
+bench_die(const char *what, int64_t rc)
+{
+	fprintf(stderr, "bench: %s failed: %s\n", what, strerror((int)-rc));
+	exit(1);
+}
+
+/* Stops the program when rc is an error; returns rc otherwise. */
+BENCH_UNUSED static inline int64_t
+bench_must(const char *what, int64_t rc)
+{
+	if (__builtin_expect(rc < 0, 0))
+		bench_die(what, rc);
+	return rc;
+}
+
+BENCH_UNUSED static struct bench_time
+bench_now(void)
+{
+	struct timespec ts;
+	struct rusage ru;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	getrusage(RUSAGE_SELF, &ru);
+	return (struct bench_time){
+	    .wall_ns = ts.tv_sec * WEFT_SEC + ts.tv_nsec,
+	    .cpu_ns = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * WEFT_SEC +
+		      (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * WEFT_US,
+	};
+}
+
+BENCH_UNUSED static struct bench_time
+bench_since(struct bench_time start)
+{
+	struct bench_time end = bench_now();
+
+	end.wall_ns -= start.wall_ns;
+	end.cpu_ns -= start.cpu_ns;
+	return end;
+}
+
+/* BENCH_SCALE in percent; a malformed value ends the program with status 2. */
+BENCH_UNUSED static int64_t
+bench_scale(void)
+{
+	const char *text = getenv("BENCH_SCALE");
+	char *end;
+	long percent;
+
+	if (text == NULL || *text == '\0')
+		return 100;
+	percent = strtol(text, &end, 10);
+	if (*end != '\0' || percent < 1 || percent > 1000) {
+		fprintf(stderr, "bench: BENCH_SCALE=%s: want a percentage from 1 to 1000\n", text);
+		exit(2);
+	}
+	return percent;
+}
+
+BENCH_UNUSED static int64_t
+bench_scaled(int64_t count)
+{
+	int64_t scaled = count * bench_scale() / 100;
+
+	return scaled > 0 ? scaled : 1;
+}
+
+/* A field of /proc/self/status that is given in kB, such as "VmRSS"; 0 if it is missing. */
+BENCH_UNUSED static int64_t
+bench_status_kb(const char *field)
+{
+	size_t len = strlen(field);
+	int64_t kb = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	if (f == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, field, len) == 0 && line[len] == ':')
+			kb = strtoll(line + len + 1, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+BENCH_UNUSED static void
+bench_report(const char *row, const char *state, const char *unit, double value,
+	     struct bench_time took)
+{
+	printf("{\"row\":\"%s\",\"state\":\"%s\",\"unit\":\"%s\",\"value\":%.3f,"
+	       "\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"procs\":%d}\n",
+	       row, state, unit, value, (double)took.wall_ns / 1e6, (double)took.cpu_ns / 1e6,
+	       weft_procs());
+	fflush(stdout);
+}
+
+/* The common case: nanoseconds of wall time for each of count operations. */
+BENCH_UNUSED static void
+bench_report_ns(const char *row, const char *state, int64_t count, struct bench_time took)
+{
+	bench_report(row, state, "ns", (double)took.wall_ns / (double)count, took);
+}
+
+#endif

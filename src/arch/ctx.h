@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctx.h: two operations on stacks, written in assembly so that no compiler reasons about them.
+ *
+ * A suspended context is one stack pointer; below it stand the callee-saved registers and the
+ * address to go on at, in the order of the enum. `pass` travels in a register from the side
+ * that leaves to the side that arrives: the M, which must never be cached across a switch.
+ *
+ * Both enter the other context by a jump: a return would be predicted from the calls of the
+ * context that is left.
+ */
+#ifndef WF_ARCH_CTX_H
+#define WF_ARCH_CTX_H
+
+#if defined(__x86_64__)
+#define WF_CTX_BYTES  56 /* r15 r14 r13 r12 rbx rbp, and the address */
+#define WF_CTX_FP_OFF 40 /* where the saved frame pointer stands ... */
+#define WF_CTX_PC_OFF 48 /* ... and the address to go on at: for dumps */
+#elif defined(__aarch64__)
+#define WF_CTX_BYTES  160 /* x19-x28, x29, x30, d8-d15 */
+#define WF_CTX_FP_OFF 80
+#define WF_CTX_PC_OFF 88
+#else
+#error "weft runs on x86-64 and aarch64"
+#endif
+
+#ifndef __ASSEMBLER__
+
+/* Save this context in *save_sp and go on with to_sp. Returns, when somebody switches back, what
+   that one passed. */
+void *wf_ctx_switch(void **save_sp, void *to_sp, void *pass);
+
+/* Save this context in *save_sp and call entry(pass) on an empty stack that ends at top (16-byte
+   aligned). entry never returns. Returns as wf_ctx_switch. */
+void *wf_ctx_start(void **save_sp, void *top, void (*entry)(void *pass), void *pass);
+
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* x86_64.S: wf_ctx_switch and wf_ctx_start for the System V ABI; see ctx.h. */
+#include "arch/ctx.h"
+
+	.text
+
+.macro save_callee_saved
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r15, 0
+.endm
+
+/* void *wf_ctx_switch(void **save_sp %rdi, void *to_sp %rsi, void *pass %rdx) */
+	.globl	wf_ctx_switch
+	.hidden	wf_ctx_switch
+	.type	wf_ctx_switch, @function
+	.p2align 5
+wf_ctx_switch:
+	.cfi_startproc
+	save_callee_saved
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp		/* the other context has the same frame: the CFI goes on */
+	movq	%rdx, %rax
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register rip, rcx
+	jmpq	*%rcx
+	.cfi_endproc
+	.size	wf_ctx_switch, . - wf_ctx_switch
+
+/* void *wf_ctx_start(void **save_sp %rdi, void *top %rsi, void (*entry)(void *) %rdx, void *pass %rcx) */
+	.globl	wf_ctx_start
+	.hidden	wf_ctx_start
+	.type	wf_ctx_start, @function
+	.p2align 5
+wf_ctx_start:
+	.cfi_startproc
+	save_callee_saved
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	.cfi_undefined rip		/* nothing called a goroutine: unwinding ends here */
+	xorl	%ebp, %ebp		/* so does a walk over frame pointers */
+	movq	%rcx, %rdi
+	callq	*%rdx
+	ud2				/* entry never returns */
+	.cfi_endproc
+	.size	wf_ctx_start, . - wf_ctx_start
+
+	.section .note.GNU-stack, "", @progbits

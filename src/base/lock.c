@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* lock.c: the slow halves of the mutex, ranks, and the note. */
+#include "base/lock.h"
+#include "base/check.h"
+
+enum { LOCK_SPINS = 40 }; /* looks before sleeping: sections are shorter than a futex call */
+
+uint32_t *(*wf_held_ranks_hook)(void);
+
+void
+wf_lock_slow(struct wf_lock *l)
+{
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		uint32_t free_word = 0;
+
+		/* rlx: only a hint; the CAS decides */
+		if (at_load_rlx(&l->word) == 0 && at_cas_acqrel(&l->word, &free_word, 1))
+			return;
+		cpu_relax();
+	}
+	/* acq/rel: 2 says that a sleeper may exist, whoever unlocks must wake one */
+	while (at_xchg_acqrel(&l->word, 2) != 0)
+		os_futex_wait(&l->word, 2, -1);
+}
+
+void
+wf_unlock_slow(struct wf_lock *l)
+{
+	os_futex_wake(&l->word, 1);
+}
+
+#ifdef WF_DEBUG
+static uint32_t *
+held_ranks(void)
+{
+	return wf_held_ranks_hook ? wf_held_ranks_hook() : NULL;
+}
+
+void
+wf_rank_taken(const struct wf_lock *l)
+{
+	uint32_t *held = held_ranks();
+
+	if (!held)
+		return;
+	CHECK((*held >> l->rank) == 0); /* LOCK-1 */
+	*held |= 1u << l->rank;
+}
+
+void
+wf_rank_dropped(const struct wf_lock *l)
+{
+	uint32_t *held = held_ranks();
+
+	if (held)
+		*held &= ~(1u << l->rank);
+}
+
+bool
+wf_rank_holds(const struct wf_lock *l)
+{
+	uint32_t *held = held_ranks();
+
+	return !held || (*held >> l->rank) & 1;
+}
+#endif
+
+bool
+wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls)
+{
+	int64_t until = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
+
+	/* acq: what the waker wrote before the wake; pairs with wf_note_wake */
+	while (at_load_acq(&n->word) == 0) {
+		int64_t left = -1;
+
+		if (timeout_ns >= 0 && (left = until - os_now_ns()) <= 0)
+			return at_load_acq(&n->word) != 0; /* acq: as above */
+		++*calls;
+		os_futex_wait(&n->word, 0, left); /* early returns are re-checked above */
+	}
+	return true;
+}
+
+void
+wf_note_wake(struct wf_note *n)
+{
+	/* rel: publishes what the sleeper is to find; pairs with wf_note_sleep. NOTE-1 */
+	CHECK(at_xchg_acqrel(&n->word, 1) == 0);
+	os_futex_wake(&n->word, 1);
+}
+
+void
+wf_note_clear(struct wf_note *n)
+{
+	at_store_rlx(&n->word, 0); /* NOTE-2: nobody may wake it before it is published again */
+}

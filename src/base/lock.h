@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.h: a futex mutex for a few instructions of work, and the note, on which an M sleeps.
+ *
+ * LOCK-1: locks are taken in increasing rank; each rank at most once. Checked with WF_DEBUG.
+ * LOCK-2: under a lock: no allocation, no system call but the lock's own, no user code.
+ * NOTE-1: a note is woken at most once between two clears; a second wake is fatal.
+ * NOTE-2: only the sleeper clears it.
+ */
+#ifndef WF_BASE_LOCK_H
+#define WF_BASE_LOCK_H
+
+#include "base/os.h"
+
+/* Ranks, outermost first. */
+enum wf_rank {
+	WF_RANK_WORLD,   /* one stop-the-world at a time: held across everything else */
+	WF_RANK_LEASE,   /* one lease requester at a time: the world stopper asks under it */
+	WF_RANK_WAITQ,   /* an address bucket: waiters, then ready needs nothing below held */
+	WF_RANK_SCHED,   /* idle Ms, all Ms; taken while deciding what an M does next */
+	WF_RANK_GLOBQ,   /* the global queue: leaf for everybody who submits */
+	WF_RANK_POOL,    /* G depot and stack depot: leaf */
+	WF_RANK_COUNT,
+};
+
+struct wf_lock {
+	wf_a32 word; /* 0 free, 1 held, 2 held and somebody may sleep */
+	uint8_t rank;
+};
+
+#define WF_LOCK_INIT(r) {.rank = (r)}
+
+struct wf_note {
+	wf_a32 word; /* 0 clear, 1 woken */
+};
+
+void wf_lock_slow(struct wf_lock *l);
+void wf_unlock_slow(struct wf_lock *l);
+
+/* The ranks this thread holds, a bit each; NULL before the thread is known. */
+extern uint32_t *(*wf_held_ranks_hook)(void);
+void wf_rank_taken(const struct wf_lock *l);
+void wf_rank_dropped(const struct wf_lock *l);
+bool wf_rank_holds(const struct wf_lock *l);
+
+#ifdef WF_DEBUG
+#define wf_assert_held(l) CHECK(wf_rank_holds(l))
+#else
+#define wf_assert_held(l)    ((void)(l))
+#define wf_rank_taken(l)     ((void)(l))
+#define wf_rank_dropped(l)   ((void)(l))
+#endif
+
+WF_INLINE void
+wf_lock(struct wf_lock *l)
+{
+	uint32_t free_word = 0;
+
+	wf_rank_taken(l);
+	/* acq: sees what the last holder wrote; pairs with the exchange in wf_unlock */
+	if (unlikely(!at_cas_acqrel(&l->word, &free_word, 1)))
+		wf_lock_slow(l);
+}
+
+WF_INLINE bool
+wf_try_lock(struct wf_lock *l)
+{
+	uint32_t free_word = 0;
+
+	/* acq: as wf_lock */
+	if (!at_cas_acqrel(&l->word, &free_word, 1))
+		return false;
+	wf_rank_taken(l);
+	return true;
+}
+
+WF_INLINE void
+wf_unlock(struct wf_lock *l)
+{
+	wf_rank_dropped(l);
+	/* rel: publishes the section */
+	if (unlikely(at_xchg_acqrel(&l->word, 0) == 2))
+		wf_unlock_slow(l);
+}
+
+/* Sleep until woken or until timeout_ns has passed (< 0: no limit); true if woken. The caller
+   counts its futex calls through *calls. */
+bool wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls);
+void wf_note_wake(struct wf_note *n);
+void wf_note_clear(struct wf_note *n);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mutant.h: the seeded bugs that the model tests must catch. WF_MUTANT(id) is false, and the
+ * code behind it gone, outside the explorer's build.
+ */
+#ifndef WF_BASE_MUTANT_H
+#define WF_BASE_MUTANT_H
+
+enum wf_mutant_id {
+	MUT_NONE,
+	MUT_RUNQ_TAIL_RELAXED,     /* the slot may become visible after the tail that covers it */
+	MUT_RUNQ_GET_NO_CAS,       /* the owner takes from the head without asking the thieves */
+	MUT_RUNQ_STEAL_NO_CAS,     /* a thief does not claim what it copied */
+	MUT_RUNQ_NEXT_NO_CAS,      /* runnext taken by load and store */
+	MUT_IDLE_SUBMIT_NO_FENCE,  /* work published, spinners read without a fence */
+	MUT_IDLE_PARK_NO_FENCE,    /* spinning left, queues read without a fence */
+	MUT_IDLE_NO_RECHECK,       /* no second look after leaving spinning */
+	MUT_IDLE_NO_NEED_SPINNING, /* a P dropped without looking at need_spinning */
+	MUT_IDLE_LAST_NO_WAKE,     /* the last spinner finds work and wakes nobody */
+	MUT_PARK_COMMIT_EARLY,     /* the departing side commits before its context is saved */
+	MUT_PARK_TRAMPOLINE,       /* the first-run trampoline forgets the pending commit */
+	MUT_PARK_CLAIM_NO_CAS,     /* a waker claims by load and store */
+	MUT_LEASE_NO_MEMBARRIER,   /* the requester trusts an in_rt it may not have seen */
+	MUT_LEASE_CLEARS_TAKEN,    /* the requester, not the owner, ends TAKEN */
+	MUT_LEASE_UNSERIALISED,    /* two requesters at once */
+	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
+	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
+	MUT_LEASE_NESTED,          /* a second enter inside the runtime; its leave ends both */
+};
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os.c: Linux. Every system call, and the only file that reads errno. With WF_FAULT each call
+ * that can fail asks fault() first: WEFT_FAULT=name:n makes the n-th call of that name fail,
+ * name:n+ that one and all after it.
+ */
+#define _GNU_SOURCE 1
+#include "base/os.h"
+#include "base/check.h"
+#include "base/sanitizer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+enum {
+	THREAD_STACK = 256 << 10, /* an M's own stack: the scheduler loop and signal handlers' frames */
+	ALT_STACK = 64 << 10,     /* the overflow report formats text */
+};
+
+/* ---- faults on order */
+
+#ifdef WF_FAULT
+static bool
+fault(const char *name)
+{
+	static wf_a32 calls;
+	const char *order = getenv("WEFT_FAULT");
+	size_t len = strlen(name);
+	unsigned long n, k;
+	char *end;
+
+	if (!order || strncmp(order, name, len) != 0 || order[len] != ':')
+		return false;
+	n = strtoul(order + len + 1, &end, 10);
+	k = at_add_rlx(&calls, 1) + 1; /* rlx: a counter */
+	return *end == '+' ? k >= n : k == n;
+}
+#else
+#define fault(name) false
+#endif
+
+static int
+result(long rc)
+{
+	return rc < 0 ? -errno : (int)rc;
+}
+
+/* ---- futex */
+
+int
+os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
+{
+	struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+
+	if (fault("futex_eintr"))
+		return -EINTR;
+	if (fault("futex_spurious"))
+		return 0;
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &ts,
+			      NULL, 0));
+}
+
+int
+os_futex_wake(wf_a32 *word, int count)
+{
+	return result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
+}
+
+/* ---- threads */
+
+int
+os_thread_start(void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	size_t stack = THREAD_STACK;
+	int rc;
+
+	if (fault("thread"))
+		return -EAGAIN;
+	rc = pthread_attr_init(&attr);
+	if (rc)
+		return -rc;
+	if (stack < (size_t)PTHREAD_STACK_MIN * 4)
+		stack = (size_t)PTHREAD_STACK_MIN * 4;
+#if defined(WF_ASAN) || defined(WF_TSAN)
+	stack *= 8;
+#endif
+	pthread_attr_setstacksize(&attr, stack);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&t, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+int
+os_tid(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+void
+os_thread_name(const char *name)
+{
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+int
+os_thread_count(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = 0;
+
+	if (!d)
+		return -errno;
+	for (struct dirent *e; (e = readdir(d));)
+		n += e->d_name[0] != '.';
+	closedir(d);
+#ifdef WF_TSAN
+	n--; /* the sanitizer's own */
+#endif
+	return n;
+}
+
+static pthread_key_t exit_key;
+static void (*exit_hook)(void *);
+
+static void
+run_exit_hook(void *arg)
+{
+	exit_hook(arg);
+}
+
+int
+os_thread_exit_hook(void (*hook)(void *arg))
+{
+	exit_hook = hook;
+	return -pthread_key_create(&exit_key, run_exit_hook);
+}
+
+void
+os_thread_on_exit(void *arg)
+{
+	pthread_setspecific(exit_key, arg);
+}
+
+void
+os_yield(void)
+{
+	sched_yield();
+}
+
+int *
+os_errno_address(void)
+{
+	return &errno;
+}
+
+void
+os_stack_bounds(const void **lo, size_t *bytes)
+{
+	pthread_attr_t attr;
+	void *addr = NULL;
+
+	*bytes = 0;
+	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+		pthread_attr_getstack(&attr, &addr, bytes);
+		pthread_attr_destroy(&attr);
+	}
+	*lo = addr;
+}
+
+int
+os_on_fork_child(void (*fn)(void))
+{
+	return -pthread_atfork(NULL, NULL, fn);
+}
+
+int
+os_cpu_count(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return CPU_COUNT(&set);
+	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* ---- memory */
+
+size_t
+os_page_bytes(void)
+{
+	static size_t page;
+
+	return page ? page : (page = (size_t)sysconf(_SC_PAGESIZE));
+}
+
+int
+os_reserve(size_t bytes, size_t align, void **out)
+{
+	size_t page = os_page_bytes(), extra = align > page ? align : 0;
+	char *at, *aligned;
+
+	if (fault("mmap"))
+		return -ENOMEM;
+	at = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	aligned = (char *)(((uintptr_t)at + align - 1) / align * align);
+	if (aligned > at)
+		munmap(at, (size_t)(aligned - at));
+	if (extra && at + bytes + extra > aligned + bytes)
+		munmap(aligned + bytes, (size_t)(at + extra - aligned));
+	*out = aligned;
+	return 0;
+}
+
+void
+os_release(void *addr, size_t bytes)
+{
+	munmap(addr, bytes);
+}
+
+int
+os_discard(void *addr, size_t bytes)
+{
+	if (fault("discard"))
+		return -EINVAL;
+	return result(madvise(addr, bytes, MADV_DONTNEED));
+}
+
+int
+os_guard(void *addr, size_t bytes)
+{
+	if (fault("guard"))
+		return -EINVAL;
+	return result(madvise(addr, bytes, MADV_GUARD_INSTALL));
+}
+
+int
+os_protect_none(void *addr, size_t bytes)
+{
+	if (fault("mprotect"))
+		return -ENOMEM;
+	return result(mprotect(addr, bytes, PROT_NONE));
+}
+
+void
+os_hint_hugepage(void *addr, size_t bytes, bool yes)
+{
+	madvise(addr, bytes, yes ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+int
+os_resident(void *addr, size_t pages, unsigned char *vec)
+{
+	if (fault("mincore"))
+		return -ENOMEM;
+	return result(mincore(addr, pages * os_page_bytes(), vec));
+}
+
+void
+os_name_memory(void *addr, size_t bytes, const char *name)
+{
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, addr, bytes, name);
+}
+
+/* ---- ordering */
+
+int
+os_membarrier_register(void)
+{
+	if (fault("membarrier"))
+		return -ENOSYS;
+	return result(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+}
+
+void
+os_membarrier(void)
+{
+	CHECK(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0);
+}
+
+/* ---- clock */
+
+int64_t
+os_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void
+os_sleep_ns(int64_t ns)
+{
+	struct timespec ts = {ns / 1000000000, ns % 1000000000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* early is fine */
+}
+
+void
+os_timer_slack(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+}
+
+/* ---- the rest */
+
+int
+os_write_all(int fd, const void *buf, size_t bytes)
+{
+	const char *at = buf;
+
+	while (bytes > 0) {
+		ssize_t n = write(fd, at, bytes);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			at += n;
+			bytes -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+const char *
+os_getenv(const char *name)
+{
+	return getenv(name);
+}
+
+void
+os_exit(int status)
+{
+	_exit(status);
+}
+
+int
+os_altstack_install(void **mem)
+{
+	stack_t ss = {.ss_size = ALT_STACK}, old;
+
+	*mem = NULL;
+	if (sigaltstack(NULL, &old) == 0 && !(old.ss_flags & SS_DISABLE))
+		return 0; /* a sanitizer has put one there */
+	ss.ss_sp = mmap(NULL, ALT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ss.ss_sp == MAP_FAILED)
+		return -errno;
+	*mem = ss.ss_sp;
+	return result(sigaltstack(&ss, NULL));
+}
+
+void
+os_altstack_remove(void *mem)
+{
+	stack_t off = {.ss_flags = SS_DISABLE};
+
+	if (!mem)
+		return;
+	sigaltstack(&off, NULL);
+	munmap(mem, ALT_STACK);
+}
+
+static os_segv_fn *segv_fn;
+static struct sigaction old_segv;
+
+static void
+on_segv(int sig, siginfo_t *info, void *ucontext)
+{
+	if (segv_fn && segv_fn(info->si_addr, ucontext))
+		return;
+	/* Not ours: the program's handler, or the default after we return to the fault. */
+	if (old_segv.sa_flags & SA_SIGINFO)
+		old_segv.sa_sigaction(sig, info, ucontext);
+	else if (old_segv.sa_handler != SIG_DFL && old_segv.sa_handler != SIG_IGN)
+		old_segv.sa_handler(sig);
+	else
+		sigaction(SIGSEGV, &old_segv, NULL);
+}
+
+int
+os_segv_install(os_segv_fn *fn)
+{
+	struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+
+	segv_fn = fn;
+	ours.sa_sigaction = on_segv;
+	if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+	    now.sa_sigaction == on_segv)
+		return 0;
+	return result(sigaction(SIGSEGV, &ours, &old_segv));
+}
+
+#ifdef WF_CHAOS
+/* The torture build: now and then a thread loses its turn in the middle of everything. */
+void
+wf_chaos_point(void)
+{
+	static __thread uint64_t state;
+	uint64_t x;
+
+	if (state == 0)
+		state = (uint64_t)(uintptr_t)&state ^ (uint64_t)os_now_ns();
+	x = state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	x >>= 40;
+	if ((x & 0x3ff) == 0)
+		sched_yield();
+	else if ((x & 0x3f) == 1)
+		for (x = (x >> 8) & 0xff; x > 0; x--)
+			__asm__ volatile("");
+}
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* globq.c: the global queues. Any thread may call; none of this parks. */
+#include "core/globq.h"
+
+struct wf_globq wf_globq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
+struct wf_globq wf_idleq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
+
+static void
+publish_size(struct wf_globq *q)
+{
+	wf_assert_held(&q->lock);
+	at_store_rlx(&q->size, q->list.size); /* rlx: GLOBQ-1; submitters fence afterwards */
+}
+
+void
+wf_globq_put(struct wf_globq *q, struct wf_g *g)
+{
+	wf_lock(&q->lock);
+	wf_glist_push(&q->list, g);
+	publish_size(q);
+	wf_unlock(&q->lock);
+}
+
+void
+wf_globq_put_head(struct wf_globq *q, struct wf_glist *l)
+{
+	wf_lock(&q->lock);
+	wf_glist_join(l, &q->list);
+	q->list = *l;
+	publish_size(q);
+	wf_unlock(&q->lock);
+	*l = (struct wf_glist){0};
+}
+
+void
+wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l)
+{
+	wf_lock(&q->lock);
+	wf_glist_join(&q->list, l);
+	publish_size(q);
+	wf_unlock(&q->lock);
+}
+
+struct wf_g *
+wf_globq_get(struct wf_globq *q)
+{
+	struct wf_g *g;
+
+	if (wf_globq_size(q) == 0)
+		return NULL;
+	wf_lock(&q->lock);
+	g = wf_glist_pop(&q->list);
+	publish_size(q);
+	wf_unlock(&q->lock);
+	return g;
+}
+
+void
+wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l)
+{
+	uint32_t n;
+
+	if (wf_globq_size(q) == 0)
+		return;
+	wf_lock(&q->lock);
+	n = q->list.size / procs + 1;
+	wf_glist_take(l, &q->list, n < max ? n : max);
+	publish_size(q);
+	wf_unlock(&q->lock);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * globq.h: queues that every P can reach, each under its own lock.
+ *
+ * GLOBQ-1: size is written under the lock and may be read without it, as a hint and, after a
+ * full fence, as the re-check of the idle protocol.
+ * GLOBQ-2: a batch is unlinked under the lock and taken into the local ring after it.
+ */
+#ifndef WF_CORE_GLOBQ_H
+#define WF_CORE_GLOBQ_H
+
+#include "base/lock.h"
+#include "core/glist.h"
+
+enum { WF_GLOBQ_BATCH = 128 }; /* Gs taken at once at most: half a local ring, as Go */
+
+struct wf_globq {
+	struct wf_lock lock;
+	struct wf_glist list; /* under lock */
+	wf_a32 size;          /* written under lock */
+};
+
+extern struct wf_globq wf_globq;  /* runnable Gs */
+extern struct wf_globq wf_idleq;  /* runnable Gs of the idle class */
+
+void wf_globq_put(struct wf_globq *q, struct wf_g *g);            /* tail */
+void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);   /* all of l, in order */
+void wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l);  /* all of l, at the tail */
+/* One G, or NULL. */
+struct wf_g *wf_globq_get(struct wf_globq *q);
+/* A fair share for one of procs Ps: min(size / procs + 1, max), into l. */
+void wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l);
+
+/* Any thread; a hint unless a full fence stands before it. */
+WF_INLINE uint32_t
+wf_globq_size(const struct wf_globq *q)
+{
+	return at_load_rlx(&q->size); /* rlx: GLOBQ-1 */
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gmp.h: M, P and the scheduler's own state. Fields stand in groups named after who may touch
+ * them. (The G is in g.h.)
+ *
+ * GMP-1: a P is held by at most one M, or by nobody and then its idle bit is set, or by the one
+ *        who stopped the world or took it and has not yet passed it on.
+ * GMP-2: m->p, p->m and the data of a P are the holder's; a holder in user code holds by lease
+ *        only and touches neither (handoff.h).
+ */
+#ifndef WF_CORE_GMP_H
+#define WF_CORE_GMP_H
+
+#include "base/lock.h"
+#include "base/rand.h"
+#include "core/gstatus.h"
+#include "core/runq.h"
+
+enum {
+	WF_PROCS_MAX = 1024,
+	WF_MASK_WORDS = WF_PROCS_MAX / 64,
+	WF_STACK_CLASSES = 16, /* slots of 8 KiB << class: up to 256 MiB */
+};
+
+/* What an M owes to the context it left; done first by the context it arrives in. */
+enum wf_pending {
+	WF_PEND_NONE,
+	WF_PEND_YIELD,  /* the G goes to the tail of the local queue */
+	WF_PEND_GLOBAL, /* the G goes to the global queue */
+	WF_PEND_PARK,   /* the G waits; then the commit runs */
+	WF_PEND_ASK,    /* as PARK, but the commit may refuse: only on g0 */
+	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
+	WF_PEND_NOP,    /* the G gave up its P and has queued itself; see wf_rejoin */
+};
+
+typedef bool wf_commit_fn(struct wf_g *g, void *arg);
+
+/* States of the lease: see handoff.h. */
+#define WF_LEASES(X)                                                                               \
+	X(WF_NONE, "none")     /* has no P; plain threads always */                                \
+	X(WF_HELD, "held")     /* has its P */                                                     \
+	X(WF_FENCED, "fenced") /* as HELD, where entering needs a real fence */                    \
+	X(WF_URGED, "urged")   /* has its P and is asked to give it up */                          \
+	X(WF_ASKED, "asked")   /* a requester is about to decide */                                \
+	X(WF_TAKEN, "taken")   /* the P was taken; only the owner ends this */                     \
+	X(WF_FORKED, "forked") /* in a forked child: no runtime here */                            \
+	X(WF_OVER, "over")     /* the run it belonged to has ended */
+
+enum wf_lease {
+#define X(id, text) id,
+	WF_LEASES(X)
+#undef X
+};
+
+struct wf_m {
+	/* the lease: atomic, written by the owner and by requesters */
+	wf_a32 in_rt;      /* 1 inside the runtime; written by the owner */
+	wf_a32 lease;      /* enum wf_lease */
+	wf_a32 urged_tick; /* LEASE-6: the P's tick that the request was made for */
+	wf_aptr p;         /* written by the owner; read by requesters: LEASE-3 */
+	struct wf_p *old_p; /* owner only: the P it had last */
+
+	/* owner only */
+	struct wf_g *g;          /* the goroutine that runs, NULL on g0 */
+	void *g0_sp;             /* g0's context while a goroutine runs */
+	enum wf_pending pending;
+	struct wf_g *pending_g;
+	wf_commit_fn *commit;
+	void *commit_arg;
+	int *errno_address;      /* of this thread */
+	struct wf_rand rand;
+	bool spinning;
+	bool plain;              /* not ours: a thread of the program */
+	wf_a32 at_rest;          /* a plain thread sleeps inside: see wf_plain_wait */
+	uint32_t held_ranks;     /* LOCK-1 */
+	uint64_t run;            /* the run it belongs to */
+	void *altstack;
+	void *asan_stack;
+	const void *g0_lo;       /* g0's stack, for the sanitizers */
+	size_t g0_bytes;
+	void *tsan_fiber;
+	struct wf_locals *locals; /* of a plain thread */
+	uint64_t futexes;
+	int plain_result;
+
+	/* handed over through the note */
+	struct wf_p *nextp;
+	struct wf_note note;
+
+	/* under sched.lock */
+	struct wf_m *idle_next, *idle_prev;
+	struct wf_m *all_next;
+	bool idle;
+	bool in_use;             /* false: free for another thread */
+
+	/* const after start */
+	uint32_t id;
+	int tid;
+} WF_ALIGNED(WF_CACHE_LINE);
+
+enum wf_pstate { WF_P_IDLE, WF_P_RUNNING, WF_P_STOPPED, WF_P_DEAD };
+
+#ifdef WF_TINY
+enum { WF_STACK_CACHE = 2 };
+#else
+enum { WF_STACK_CACHE = 32 }; /* free stacks a P keeps per class: hot, last in, first out */
+#endif
+
+struct wf_stack_cache {
+	uint32_t count;
+	uint32_t credit; /* reserved slots in hand: a spawn that got one cannot fail later */
+	void *slot[WF_STACK_CACHE];
+};
+
+struct wf_p {
+	struct wf_runq runq;
+
+	/* holder only */
+	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
+	uint32_t fair;        /* schedules until the next look at the global queue */
+	uint32_t chain;       /* runnext runs in a row */
+	int64_t id_next, id_end; /* goroutine ids in hand */
+	struct wf_g *gfree;   /* free Gs, linked */
+	uint32_t gfree_count;
+	struct wf_stack_cache stacks[WF_STACK_CLASSES];
+	struct wf_m *last_m;  /* P-to-M affinity: under sched.lock */
+	uint32_t stack_sample; /* deaths until the next stack measurement */
+
+	/* atomic: written by the holder, read by all */
+	wf_a32 tick;          /* schedules; a slice that is inherited does not count */
+	wf_a32 state;         /* enum wf_pstate */
+	wf_a32 safepoint;     /* a function waits to be run on this P */
+	wf_a8 lone_local;     /* the last lone G was run here, not stolen: see wf_submit */
+	wf_aptr m;            /* the holder */
+	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes, n_spins,
+	    n_futexes, n_overflows, n_retakes;
+
+	/* the monitor's */
+	uint32_t seen_tick;
+	int64_t seen_ns;
+} WF_ALIGNED(WF_CACHE_LINE);
+
+enum wf_phase { WF_DOWN, WF_STARTING, WF_UP, WF_ENDING };
+
+struct wf_sched {
+	/* atomic: the idle protocol; written through idle.c only */
+	wf_a32 nmspinning WF_ALIGNED(WF_CACHE_LINE);
+	wf_a32 need_spinning;
+	wf_a64 idle_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE); /* a bit per idle P */
+	wf_a32 npidle;
+
+	/* atomic */
+	wf_a32 phase WF_ALIGNED(WF_CACHE_LINE); /* enum wf_phase */
+	wf_a32 stopping;       /* the world is asked to stop */
+	wf_a32 procs;
+	wf_a64 run;            /* number of this run */
+	wf_a64 id_next;        /* goroutine ids handed out in batches */
+	wf_a64 coarse_ns;      /* clock, as of the monitor's last look */
+	wf_a32 monitor_sleeps;
+	wf_a32 computing;      /* Ms in user code whose P was taken */
+	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */
+
+	/* under lock */
+	struct wf_lock lock;
+	struct wf_m *idle_ms;  /* last in, first out */
+	struct wf_m *all_ms;
+	uint32_t nm;           /* threads of this run, or about to be */
+	uint32_t nmidle;
+	uint32_t stop_wait;    /* Ps the stopper still waits for */
+	struct wf_note stop_note;
+	bool ending;           /* threads that stop are to end */
+	bool want_thread;      /* a thread could not be had: the monitor tries again */
+
+	/* const while running */
+	struct wf_p *allp[WF_PROCS_MAX];
+	uint32_t np_made;      /* entries of allp that exist; Ps are never freed */
+	int max_threads;
+	uint64_t seed;
+	bool randomize;        /* drop runnext and shuffle batches at random: WEFT_DEBUG=shuffle=1 */
+	bool fenced;           /* no membarrier: entering the runtime needs a fence */
+	uint32_t held;         /* WF_HELD or WF_FENCED */
+	bool debug;
+};
+
+extern struct wf_sched wf_sched;
+
+/* Counters: by the holder of p, or by a thread without one. */
+#define wf_count(p_, field, n)                                                                     \
+	((p_) ? (void)at_bump(&(p_)->field, (uint64_t)(n)) : (void)at_add_rlx(&wf_sched.field, (uint64_t)(n)))
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gstatus.h: the states of a goroutine. The only writer of g->status.
+ *
+ *   state     who owns the G and its stack                     on a queue
+ *   FREE      the pool                                         free list
+ *   RUNNABLE  whoever holds the queue; no M uses the stack     yes
+ *   RUNNING   the M whose m->g it is                           no
+ *   WAITING   whoever claims it; no M uses the stack           only wait queues
+ *   DEAD      the M that still stands on its stack             no
+ *
+ *   from -> to           function            by
+ *   FREE -> RUNNABLE     wf_g_born           the spawner
+ *   RUNNABLE -> RUNNING  wf_g_runs           the M that took it from a queue
+ *   RUNNING -> RUNNABLE  wf_g_yielded        the arriving side, context saved      (GST-1)
+ *   RUNNING -> WAITING   wf_g_waits          the arriving side, context saved      (GST-1)
+ *   WAITING -> RUNNABLE  wf_g_readied        the one waker that claimed it         (GST-2)
+ *   WAITING -> RUNNING   wf_g_refused        g0: the commit refused to wait
+ *   RUNNING -> DEAD      wf_g_dies           the G itself
+ *   any -> FREE          wf_g_freed          the M that left its stack, or the end of the run
+ *
+ * GST-1: RUNNABLE and WAITING are stored only after the context is saved, so whoever sees them
+ *        may run the G.
+ * GST-2: exactly one waker stores RUNNABLE for each wait.
+ * GST-3: each change has one owner, so a plain load and store do; the old state is checked.
+ */
+#ifndef WF_CORE_GSTATUS_H
+#define WF_CORE_GSTATUS_H
+
+#include "base/check.h"
+#include "core/g.h"
+#include "core/tracepoint.h"
+
+#define WF_GSTATES(X)                                                                              \
+	X(WF_FREE, "free")                                                                         \
+	X(WF_RUNNABLE, "runnable")                                                                 \
+	X(WF_RUNNING, "running")                                                                   \
+	X(WF_WAITING, "waiting")                                                                   \
+	X(WF_DEAD, "dead")
+
+enum wf_gstate {
+#define X(id, text) id,
+	WF_GSTATES(X)
+#undef X
+};
+
+WF_INLINE enum wf_gstate
+wf_g_state(const struct wf_g *g)
+{
+	/* acq: what the owner wrote before the change (context, result) */
+	return (enum wf_gstate)at_load_acq(&g->status);
+}
+
+WF_INLINE void
+wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
+{
+	CHECK(at_load_rlx(&g->status) == (uint32_t)from); /* rlx: GST-3, we own the change */
+	wf_trace(WF_TR_G, to, g);
+	at_store_rel(&g->status, (uint32_t)to); /* rel: the context; pairs with wf_g_state */
+}
+
+#define wf_g_born(g)    wf_g_change(g, WF_FREE, WF_RUNNABLE)
+#define wf_g_runs(g)    wf_g_change(g, WF_RUNNABLE, WF_RUNNING)
+#define wf_g_yielded(g) wf_g_change(g, WF_RUNNING, WF_RUNNABLE)
+#define wf_g_waits(g)   wf_g_change(g, WF_RUNNING, WF_WAITING)
+#define wf_g_readied(g) wf_g_change(g, WF_WAITING, WF_RUNNABLE)
+#define wf_g_refused(g) wf_g_change(g, WF_WAITING, WF_RUNNING)
+#define wf_g_dies(g)    wf_g_change(g, WF_RUNNING, WF_DEAD)
+
+WF_INLINE void
+wf_g_freed(struct wf_g *g)
+{
+	wf_trace(WF_TR_G, WF_FREE, g);
+	at_store_rel(&g->status, WF_FREE); /* rel: nobody else looks, but dumps read it */
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runq.h: the run queue of one P: a lock-free ring and the runnext slot.
+ *
+ * One producer, the owner (the M that holds the P), many consumers: the owner and thieves. The
+ * indices run freely modulo 2^32; tail - head is the fill. Header-only, so that the explorer
+ * compiles it unchanged.
+ *
+ * RQ-1: slots [head, tail) hold Gs; only the owner writes slots and tail.
+ * RQ-2: a slot is written before the tail that covers it is released; a thief acquires tail.
+ * RQ-3: what a consumer copied is his only if his CAS of head succeeds.
+ * RQ-4: runnext is set by the owner; owner and thieves take it by CAS to NULL.
+ * RQ-5: the ring never reports empty while a G is moving between runnext and the ring.
+ *
+ * Not here: the global queue (globq.h), victims and their order (steal.c).
+ */
+#ifndef WF_CORE_RUNQ_H
+#define WF_CORE_RUNQ_H
+
+#include "base/mutant.h"
+#include "core/glist.h"
+
+#ifdef WF_TINY
+enum { WF_RUNQ_SIZE = 4 };
+#else
+enum { WF_RUNQ_SIZE = 256 }; /* slots; Go's value: half of it is one batch to the global queue */
+#endif
+_Static_assert((WF_RUNQ_SIZE & (WF_RUNQ_SIZE - 1)) == 0, "indices wrap by mask");
+
+struct wf_runq {
+	/* atomic: written by all consumers */
+	wf_a32 head WF_ALIGNED(WF_CACHE_LINE);
+	/* atomic: written by the owner, read by thieves */
+	wf_a32 tail WF_ALIGNED(WF_CACHE_LINE);
+	wf_aptr next; /* runnext */
+	wf_aptr slot[WF_RUNQ_SIZE];
+};
+
+#define RUNQ_SLOT(q, i) (&(q)->slot[(i) & (WF_RUNQ_SIZE - 1)])
+
+/* Any M. May be out of date when it returns, but never true while the queue held a G all along. */
+static inline bool
+wf_runq_empty(const struct wf_runq *q)
+{
+	for (;;) {
+		uint32_t h = at_load_acq(&q->head); /* acq: order of the three loads, RQ-5 */
+		uint32_t t = at_load_acq(&q->tail); /* acq: as above */
+		void *next = at_load_acq(&q->next); /* acq: as above */
+
+		/* The owner kicks runnext into the ring in two steps; an unchanged tail says that
+		   the three values belong together. */
+		if (t == at_load_acq(&q->tail)) /* acq: after the load of next */
+			return h == t && next == NULL;
+	}
+}
+
+/* Any M; a hint. Gs in the ring, runnext not counted. */
+static inline uint32_t
+wf_runq_len(const struct wf_runq *q)
+{
+	/* rlx: a hint */
+	return at_load_rlx(&q->tail) - at_load_rlx(&q->head);
+}
+
+/* Owner. Half of the full ring and g go to *over, for the global queue, in one batch. False if
+   thieves made room meanwhile: try again. */
+static inline bool
+wf_runq_put_slow(struct wf_runq *q, struct wf_g *g, uint32_t h, uint32_t t, struct wf_glist *over)
+{
+	struct wf_g *batch[WF_RUNQ_SIZE / 2];
+	uint32_t n = (t - h) / 2;
+
+	CHECK(n == WF_RUNQ_SIZE / 2);
+	for (uint32_t i = 0; i < n; i++)
+		batch[i] = at_load_rlx(RUNQ_SLOT(q, h + i)); /* rlx: we wrote them */
+	/* acqrel: RQ-3; thieves may race for the same Gs */
+	if (!at_cas_acqrel(&q->head, &h, h + n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		wf_glist_push(over, batch[i]);
+	wf_glist_push(over, g);
+	return true;
+}
+
+/* Owner. g goes to the tail; if the ring is full, half of it and g end up in *over. */
+static inline void
+wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
+{
+	for (;;) {
+		uint32_t h = at_load_acq(&q->head); /* acq: consumers are done with the slots before */
+		uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+
+		if (likely(t - h < WF_RUNQ_SIZE)) {
+			at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: published by tail */
+			if (WF_MUTANT(MUT_RUNQ_TAIL_RELAXED))
+				at_store_rlx(&q->tail, t + 1); /* a mutant */
+			else
+				at_store_rel(&q->tail, t + 1); /* rel: RQ-2 */
+			return;
+		}
+		if (wf_runq_put_slow(q, g, h, t, over))
+			return;
+	}
+}
+
+/* Owner. g becomes runnext; the one it kicks out goes to the tail. True if runnext was empty. */
+static inline bool
+wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
+{
+	/* acqrel: RQ-4, publishes g to a thief; rmw because a thief may take the old one */
+	struct wf_g *old = at_xchg_acqrel(&q->next, (void *)g);
+
+	if (!old)
+		return true;
+	wf_runq_put(q, old, over);
+	return false;
+}
+
+/* Owner. As many of l as fit, in order; the rest stays in l. One release for all of them. */
+static inline void
+wf_runq_put_batch(struct wf_runq *q, struct wf_glist *l)
+{
+	uint32_t h = at_load_acq(&q->head); /* acq: as in wf_runq_put */
+	uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+
+	while (l->size > 0 && t - h < WF_RUNQ_SIZE) {
+		at_store_rlx(RUNQ_SLOT(q, t), wf_glist_pop(l)); /* rlx: published by tail */
+		t++;
+	}
+	at_store_rel(&q->tail, t); /* rel: RQ-2 */
+}
+
+/* Owner and thieves: take runnext if it is still g. */
+static inline bool
+wf_runq_take_next(struct wf_runq *q, struct wf_g *g)
+{
+	void *want = g;
+
+	if (WF_MUTANT(MUT_RUNQ_NEXT_NO_CAS)) {
+		at_store_rlx(&q->next, NULL); /* a mutant */
+		return true;
+	}
+	/* acqrel: RQ-4; acquires what the owner wrote into g */
+	return at_cas_acqrel(&q->next, &want, NULL);
+}
+
+/* Owner: runnext only. */
+static inline struct wf_g *
+wf_runq_get_next(struct wf_runq *q)
+{
+	/* rlx: a non-NULL value is confirmed by the CAS. No retry: only we could set it again */
+	struct wf_g *g = at_load_rlx(&q->next);
+
+	return g && wf_runq_take_next(q, g) ? g : NULL;
+}
+
+/* Owner: the head of the ring. */
+static inline struct wf_g *
+wf_runq_get_ring(struct wf_runq *q)
+{
+	for (;;) {
+		uint32_t h = at_load_acq(&q->head); /* acq: synchronises with other consumers */
+		uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+		struct wf_g *g;
+
+		if (t == h)
+			return NULL;
+		g = at_load_rlx(RUNQ_SLOT(q, h)); /* rlx: we wrote it */
+		if (WF_MUTANT(MUT_RUNQ_GET_NO_CAS)) {
+			at_store_rel(&q->head, h + 1); /* a mutant */
+			return g;
+		}
+		if (likely(at_cas_acqrel(&q->head, &h, h + 1))) /* acqrel: RQ-3 */
+			return g;
+	}
+}
+
+/* Owner. All Gs, runnext first, go to the end of l. Thieves may take some meanwhile. */
+static inline void
+wf_runq_drain(struct wf_runq *q, struct wf_glist *l)
+{
+	struct wf_g *g = wf_runq_get_next(q);
+
+	if (g)
+		wf_glist_push(l, g);
+	while ((g = wf_runq_get_ring(q)))
+		wf_glist_push(l, g);
+}
+
+/*
+ * Thief. Copies half of the victim's ring (rounded up) to the thief's own slots from `at` on,
+ * and commits by moving head. A lone G, runnext or the only one in the ring, is taken only with
+ * `lone`, and only if it is still there after `grace` looks with a pause in between: the victim
+ * is likely to run it in the time that a move to another core would take. Returns how many.
+ */
+static inline uint32_t
+wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lone, uint32_t grace)
+{
+	for (;;) {
+		uint32_t h = at_load_acq(&victim->head); /* acq: synchronises with other consumers */
+		uint32_t t = at_load_acq(&victim->tail); /* acq: RQ-2, the slots are written */
+		uint32_t n = t - h;
+
+		if (n <= 1) {
+			struct wf_g *next = at_load_rlx(&victim->next); /* rlx: confirmed by CAS */
+
+			if (!lone || (n == 0 && !next))
+				return 0;
+			for (; grace > 0; grace--) {
+				cpu_relax();
+				/* rlx: hints */
+				if (at_load_rlx(&victim->head) != h || at_load_rlx(&victim->next) != next)
+					return 0;
+			}
+			if (n == 0) {
+				if (!wf_runq_take_next(victim, next))
+					continue;
+				at_store_rlx(RUNQ_SLOT(thief, at), next); /* rlx: our own slot */
+				return 1;
+			}
+		}
+		n -= n / 2;
+		if (n > WF_RUNQ_SIZE / 2) /* h and t do not belong together */
+			continue;
+		for (uint32_t i = 0; i < n; i++) {
+			void *g = at_load_rlx(RUNQ_SLOT(victim, h + i)); /* rlx: RQ-2 by tail */
+
+			at_store_rlx(RUNQ_SLOT(thief, at + i), g); /* rlx: our own slot */
+		}
+		if (WF_MUTANT(MUT_RUNQ_STEAL_NO_CAS)) {
+			at_store_rel(&victim->head, h + n); /* a mutant */
+			return n;
+		}
+		if (at_cas_acqrel(&victim->head, &h, h + n)) /* acqrel: RQ-3 */
+			return n;
+	}
+}
+
+/* Thief, owner of an empty-enough queue: steals half of victim, returns one of them, the rest is
+   in the thief's ring. *count tells how many were taken. */
+static inline struct wf_g *
+wf_runq_steal(struct wf_runq *thief, struct wf_runq *victim, bool lone, uint32_t grace,
+	      uint32_t *count)
+{
+	uint32_t t = at_load_rlx(&thief->tail); /* rlx: we are the owner */
+	uint32_t n = wf_runq_grab(victim, thief, t, lone, grace);
+	struct wf_g *g;
+
+	*count = n;
+	if (n == 0)
+		return NULL;
+	n--;
+	g = at_load_rlx(RUNQ_SLOT(thief, t + n)); /* rlx: we wrote it */
+	if (n == 0)
+		return g;
+	CHECK(t - at_load_acq(&thief->head) + n < WF_RUNQ_SIZE); /* acq: as in wf_runq_put */
+	at_store_rel(&thief->tail, t + n);                       /* rel: RQ-2 */
+	return g;
+}
+
+#endif

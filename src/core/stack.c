@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* stack.c: arenas, depot, guards; see stack.h for the invariants. Nothing here parks. */
+#include "core/stack.h"
+
+#include <errno.h>
+
+enum {
+	CHUNKS_MAX = 4096,       /* mappings per class; adjacent ones merge in the kernel */
+	CHUNK_SLOTS_MIN = 64,    /* slots of the first mapping; each next one doubles ... */
+	CHUNK_SLOTS_MAX = 16384, /* ... up to this */
+	DEPOT_MAX = 1 << 24,     /* slots of a class the depot can hold: address space only */
+	DEPOT_WARM = 4096,       /* free slots that keep their pages; more give them back */
+	KEEP_BYTES = 16384,      /* pages below this depth go back before a slot is pooled */
+	CREDIT_BATCH = 64,       /* promises a P fetches at once */
+};
+static const uint64_t CANARY = UINT64_C(0x7765667463616e79);
+
+struct chunk {
+	char *base;
+	uint32_t slots, cut;
+};
+
+struct stack_class {
+	struct wf_lock lock;
+	/* under lock */
+	uint64_t total;    /* slots that exist or can be cut */
+	uint64_t promised; /* to goroutines, and in the hands of Ps */
+	void **depot;      /* free slots; index 0 is the coldest */
+	uint32_t depot_count;
+	uint32_t nchunks, cut_chunk;
+	struct chunk *chunks;
+};
+
+static struct stack_class classes[WF_STACK_CLASSES];
+static enum wf_guard guard_kind;
+static wf_a32 guard_said;
+static size_t page;
+
+int
+wf_stack_class(size_t bytes)
+{
+	for (int c = 0; c < WF_STACK_CLASSES; c++)
+		if (bytes <= wf_stack_bytes(c))
+			return c;
+	return -EINVAL;
+}
+
+void
+wf_stack_init(void)
+{
+	page = os_page_bytes();
+	for (int c = 0; c < WF_STACK_CLASSES; c++)
+		classes[c].lock.rank = WF_RANK_POOL;
+}
+
+enum wf_guard
+wf_stack_guard_kind(void)
+{
+	return guard_kind;
+}
+
+void
+wf_stack_force_guard(enum wf_guard kind)
+{
+	guard_kind = kind;
+}
+
+size_t
+wf_stack_guard_bytes(int class)
+{
+	size_t n = wf_stack_bytes(class) / 16;
+
+	return n < page ? page : n > 16 * page ? 16 * page : n / page * page;
+}
+
+static void
+install_guard(void *slot, int class)
+{
+	size_t bytes = wf_stack_guard_bytes(class);
+
+	if (guard_kind == WF_GUARD_MADVISE && os_guard(slot, bytes) < 0)
+		guard_kind = WF_GUARD_MPROTECT;
+	if (guard_kind == WF_GUARD_MPROTECT && os_protect_none(slot, bytes) < 0) {
+		guard_kind = WF_GUARD_CANARY; /* out of mappings: vm.max_map_count */
+		/* acqrel: only uniqueness matters */
+		if (at_xchg_acqrel(&guard_said, 1) == 0 && wf_sched.debug)
+			wf_say("no more guard pages can be had; further stacks are checked by a "
+			       "canary when their goroutine ends (raise vm.max_map_count)");
+	}
+	if (guard_kind == WF_GUARD_CANARY)
+		*(uint64_t *)slot = CANARY;
+}
+
+bool
+wf_stack_canary_intact(void *slot, int class)
+{
+	(void)class;
+	return guard_kind != WF_GUARD_CANARY || *(uint64_t *)slot == CANARY ||
+	       *(uint64_t *)slot == 0; /* 0: this slot was cut while guards could be had */
+}
+
+/* Maps one more chunk; the class must not be locked. 0 or -ENOMEM. */
+static int
+grow(struct stack_class *k, int class, uint64_t want)
+{
+	uint64_t slots = k->total < CHUNK_SLOTS_MIN ? CHUNK_SLOTS_MIN : k->total;
+	struct chunk *fresh = NULL;
+	void *base = NULL, *depot = NULL;
+
+	if (slots > CHUNK_SLOTS_MAX)
+		slots = CHUNK_SLOTS_MAX;
+	if (slots < want)
+		slots = want;
+	while (os_reserve(slots * wf_stack_bytes(class), page, &base) < 0) {
+		if (slots <= want)
+			return -ENOMEM;
+		slots = slots / 2 < want ? want : slots / 2;
+	}
+	os_hint_hugepage(base, slots * wf_stack_bytes(class), false);
+	os_name_memory(base, slots * wf_stack_bytes(class), "weft: stacks");
+	if (!k->depot && (os_reserve(DEPOT_MAX * sizeof(void *), page, &depot) < 0 ||
+			  os_reserve(CHUNKS_MAX * sizeof(*fresh), page, (void **)&fresh) < 0)) {
+		os_release(base, slots * wf_stack_bytes(class));
+		if (depot)
+			os_release(depot, DEPOT_MAX * sizeof(void *));
+		return -ENOMEM;
+	}
+	wf_lock(&k->lock);
+	if (!k->depot && depot) {
+		k->depot = depot;
+		k->chunks = fresh;
+		depot = NULL;
+	}
+	CHECK(k->nchunks < CHUNKS_MAX);
+	k->chunks[k->nchunks++] = (struct chunk){base, (uint32_t)slots, 0};
+	k->total += slots;
+	wf_unlock(&k->lock);
+	if (depot) { /* another thread was first */
+		os_release(depot, DEPOT_MAX * sizeof(void *));
+		os_release(fresh, CHUNKS_MAX * sizeof(*fresh));
+	}
+	return 0;
+}
+
+/* What STK-1 sets aside for the caches of n Ps. */
+static uint64_t
+cache_slack(uint32_t n)
+{
+	return (uint64_t)(n + 1) * WF_STACK_CACHE;
+}
+
+int
+wf_stack_provide(uint32_t n)
+{
+	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+		struct stack_class *k = &classes[class];
+		uint64_t have, need;
+
+		wf_lock(&k->lock);
+		have = k->total;
+		need = k->promised + cache_slack(n);
+		wf_unlock(&k->lock);
+		if (have > 0 && have < need && grow(k, class, need - have) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int
+wf_stack_reserve_slow(struct wf_p *p, int class)
+{
+	struct stack_class *k = &classes[class];
+	uint32_t n = p ? CREDIT_BATCH : 1;
+	uint64_t slack = cache_slack(at_load_rlx(&wf_sched.procs)); /* rlx: changes while stopped */
+
+	for (;;) {
+		bool ok;
+
+		wf_lock(&k->lock);
+		ok = k->promised + n + slack <= k->total;
+		if (ok)
+			k->promised += n;
+		wf_unlock(&k->lock);
+		if (ok)
+			break;
+		if (grow(k, class, n + slack) < 0) {
+			if (n == 1)
+				return -ENOMEM;
+			n = 1;
+		}
+	}
+	if (p)
+		p->stacks[class].credit += n - 1;
+	return 0;
+}
+
+void
+wf_stack_unreserve(struct wf_p *p, int class)
+{
+	struct stack_class *k = &classes[class];
+	uint32_t back = 1;
+
+	if (p) {
+		if (++p->stacks[class].credit <= 2 * CREDIT_BATCH)
+			return;
+		p->stacks[class].credit -= CREDIT_BATCH;
+		back = CREDIT_BATCH;
+	}
+	wf_lock(&k->lock);
+	CHECK(k->promised >= back);
+	k->promised -= back;
+	wf_unlock(&k->lock);
+}
+
+/* The next slot never used so far. */
+static void *
+cut_slot(struct stack_class *k, int class)
+{
+	wf_assert_held(&k->lock);
+	for (;;) {
+		struct chunk *ch = &k->chunks[k->cut_chunk];
+
+		CHECK(k->cut_chunk < k->nchunks); /* STK-1 */
+		if (ch->cut < ch->slots)
+			return ch->base + (size_t)ch->cut++ * wf_stack_bytes(class);
+		k->cut_chunk++;
+	}
+}
+
+void *
+wf_stack_take_slow(struct wf_p *p, int class)
+{
+	struct stack_class *k = &classes[class];
+	void *slot, *fresh = NULL;
+
+	wf_lock(&k->lock);
+	if (k->depot_count > 0)
+		slot = k->depot[--k->depot_count];
+	else
+		slot = fresh = cut_slot(k, class);
+	/* Refill half the cache from the depot while the lock is held. */
+	while (p && k->depot_count > 0 && p->stacks[class].count < WF_STACK_CACHE / 2)
+		p->stacks[class].slot[p->stacks[class].count++] = k->depot[--k->depot_count];
+	wf_unlock(&k->lock);
+	if (fresh)
+		install_guard(fresh, class); /* STK-3 */
+	return slot;
+}
+
+size_t
+wf_stack_used(void *slot, int class)
+{
+	unsigned char vec[256];
+	size_t pages = wf_stack_bytes(class) / page, guard = wf_stack_guard_bytes(class) / page;
+
+	for (size_t i = guard_kind == WF_GUARD_CANARY ? 1 : guard; i < pages;) {
+		size_t n = pages - i < sizeof(vec) ? pages - i : sizeof(vec);
+
+		if (os_resident((char *)slot + i * page, n, vec) < 0)
+			return 0;
+		for (size_t j = 0; j < n; j++)
+			if (vec[j] & 1)
+				return (pages - i - j) * page;
+		i += n;
+	}
+	return 0;
+}
+
+/* Pages of a pooled slot: deep ones always go back, all of them if the depot is well filled. */
+static void
+cool(void *slot, int class, bool all)
+{
+	size_t bytes = wf_stack_bytes(class), guard = wf_stack_guard_bytes(class);
+
+	if (all)
+		os_discard((char *)slot + guard, bytes - guard);
+	else if (bytes - guard > KEEP_BYTES && wf_stack_used(slot, class) > KEEP_BYTES)
+		os_discard((char *)slot + guard, bytes - guard - KEEP_BYTES);
+}
+
+static void
+depot_put(int class, void **slots, uint32_t n)
+{
+	struct stack_class *k = &classes[class];
+	/* rlx by lock: a hint of how full it is */
+	bool all = k->depot_count >= DEPOT_WARM;
+
+	for (uint32_t i = 0; i < n; i++)
+		cool(slots[i], class, all);
+	wf_lock(&k->lock);
+	CHECK(k->depot_count + n <= DEPOT_MAX);
+	for (uint32_t i = 0; i < n; i++)
+		k->depot[k->depot_count++] = slots[i];
+	wf_unlock(&k->lock);
+}
+
+void
+wf_stack_give(struct wf_p *p, int class, void *slot)
+{
+	struct wf_stack_cache *c;
+
+	if (!p) {
+		depot_put(class, &slot, 1);
+		return;
+	}
+	c = &p->stacks[class];
+	if (unlikely(c->count == WF_STACK_CACHE)) {
+		enum { HALF = WF_STACK_CACHE / 2 };
+		void *cold[HALF];
+
+		/* the lower half was not used for longest */
+		for (int i = 0; i < HALF; i++)
+			cold[i] = c->slot[i];
+		for (int i = 0; i < WF_STACK_CACHE - HALF; i++)
+			c->slot[i] = c->slot[i + HALF];
+		c->count -= HALF;
+		depot_put(class, cold, HALF);
+	}
+	c->slot[c->count++] = slot;
+}
+
+void
+wf_stack_flush(struct wf_p *p)
+{
+	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+		struct wf_stack_cache *c = &p->stacks[class];
+		struct stack_class *k = &classes[class];
+
+		if (c->count > 0)
+			depot_put(class, c->slot, c->count);
+		c->count = 0;
+		wf_lock(&k->lock);
+		k->promised -= c->credit;
+		wf_unlock(&k->lock);
+		c->credit = 0;
+	}
+}
+
+void
+wf_stack_count(uint64_t *in_use, uint64_t *cached)
+{
+	uint64_t cut = 0, free_slots = 0;
+
+	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+		struct stack_class *k = &classes[class];
+
+		wf_lock(&k->lock);
+		for (uint32_t i = 0; i < k->nchunks; i++)
+			cut += k->chunks[i].cut;
+		free_slots += k->depot_count;
+		wf_unlock(&k->lock);
+	}
+	*in_use = cut - free_slots;
+	*cached = free_slots;
+}

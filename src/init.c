@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init.c: configuration, the start and the end of a run, and the wiring between layers: the only
+ * file that sees all of them.
+ *
+ * A run: DOWN -> STARTING -> UP -> ENDING -> DOWN. The caller of weft_run sleeps while it is UP.
+ *
+ * RUN-1: one run at a time in the process.
+ * RUN-2: nothing of an ended run is reachable from the next: queues are emptied, waiters
+ *        forgotten, threads gone or marked OVER.
+ */
+#include "base/sanitizer.h"
+#include "core/gpool.h"
+#include "core/stack.h"
+#include "obs/obs.h"
+#include "sched/sched.h"
+#include "wait/local.h"
+#include "wait/waitq.h"
+#include "wait/wg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	STACK_DEFAULT = 256 << 10,
+	THREADS_DEFAULT = 10000, /* Go's limit */
+};
+
+struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
+wf_trace_fn *wf_trace_hook;
+
+static struct weft_config config; /* as set by weft_configure */
+static struct {
+	bool fence, shuffle, say, census;
+	int guard; /* -1: the best */
+} debug;
+static struct {
+	struct wf_note done; /* goroutine 1 is over */
+	int rc;
+} main_g;
+
+/* ---- the environment: a malformed value ends the process with a clear message */
+
+static WF_NORETURN void
+bad_env(const char *name, const char *value, const char *want)
+{
+	wf_say_to(2, "weft: %s=%.64s: %s", name, value, want);
+	os_exit(WF_FATAL_STATUS);
+}
+
+/* A whole number in [lo, hi], or the value it had. */
+static int64_t
+env_number(const char *name, int64_t lo, int64_t hi, int64_t otherwise, const char *want)
+{
+	const char *s = os_getenv(name);
+	char *end;
+	long long n;
+
+	if (!s)
+		return otherwise;
+	if (*s < '0' || *s > '9')
+		bad_env(name, s, want);
+	n = strtoll(s, &end, 10);
+	if (*end == 'k' || *end == 'K') {
+		n = n > (1LL << 50) ? n : n * 1024;
+		end++;
+	} else if (*end == 'm' || *end == 'M') {
+		n = n > (1LL << 40) ? n : n * 1024 * 1024;
+		end++;
+	}
+	if (*end || n < lo || n > hi)
+		bad_env(name, s, want);
+	return n;
+}
+
+static bool
+debug_word(const char *word, size_t len, const char *name, const char **value)
+{
+	size_t n = strlen(name);
+
+	if (len < n || strncmp(word, name, n) != 0 || word[n] != '=')
+		return false;
+	*value = word + n + 1;
+	return true;
+}
+
+/* WEFT_DEBUG=name=value,...  */
+static void
+read_debug(void)
+{
+	const char *all = os_getenv("WEFT_DEBUG"), *v;
+
+	memset(&debug, 0, sizeof(debug));
+	debug.guard = -1;
+	for (const char *s = all; s && *s;) {
+		size_t len = strcspn(s, ",");
+
+		if (debug_word(s, len, "fence", &v))
+			debug.fence = *v != '0';
+		else if (debug_word(s, len, "shuffle", &v))
+			debug.shuffle = *v != '0';
+		else if (debug_word(s, len, "say", &v))
+			debug.say = *v != '0';
+		else if (debug_word(s, len, "stacks", &v))
+			debug.census = *v != '0';
+		else if (debug_word(s, len, "guard", &v) && *v >= '0' && *v <= '2')
+			debug.guard = *v - '0';
+		else
+			bad_env("WEFT_DEBUG", s, "known words: fence=1 (enter the runtime with a fence, as "
+				"without membarrier), shuffle=1 (random order), guard=0|1|2 (stack guards: "
+				"madvise, mprotect, canary), stacks=1 (most stack used, at the end), say=1 "
+				"(what was chosen at start); several with commas");
+		s += len + (s[len] == ',');
+	}
+}
+
+/* ---- set-up once per process */
+
+static uint32_t *
+held_ranks(void)
+{
+	struct wf_m *m = wf_m();
+
+	return m == &wf_m_unknown ? NULL : &m->held_ranks;
+}
+
+static void
+main_done(int rc)
+{
+	main_g.rc = rc;
+	wf_note_wake(&main_g.done);
+}
+
+/* In a forked child there is no runtime: this thread's calls say -ENOTSUP. */
+static void
+in_forked_child(void)
+{
+	struct wf_m *m = wf_m();
+
+	at_store_rlx(&wf_sched.phase, WF_DOWN); /* rlx: one thread */
+	if (m != &wf_m_unknown)
+		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
+	wf_fatal_dump_hook = NULL;
+}
+
+/* A plain thread that has called weft ends. */
+static void
+plain_thread_ends(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_locals_free(m->locals);
+	m->locals = NULL;
+	wf_m_set(&wf_m_unknown);
+	wf_m_free(m);
+}
+
+static void
+set_up_once(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	wf_stack_init();
+	os_thread_exit_hook(plain_thread_ends);
+	os_on_fork_child(in_forked_child);
+	wf_held_ranks_hook = held_ranks;
+	wf_wg_done_hook = wf_wg_done;
+	wf_locals_copy_hook = wf_locals_copy;
+	wf_locals_free_hook = wf_locals_free;
+	wf_main_done_hook = main_done;
+}
+
+/* ---- the start of a run */
+
+static uint64_t
+pick_seed(void)
+{
+	uint64_t seed = (uint64_t)env_number("WEFT_SEED", 1, INT64_MAX, (int64_t)config.seed,
+					     "a seed is a positive whole number");
+
+	return seed ? seed : (uint64_t)os_now_ns();
+}
+
+static void
+configure_run(void)
+{
+	int64_t stack;
+
+	read_debug();
+	stack = env_number("WEFT_STACK", WF_STACK_MIN, INT64_C(1) << 28,
+			   config.stack_bytes ? (int64_t)config.stack_bytes : STACK_DEFAULT,
+			   "a stack is 8192 bytes to 256m; k and m are understood");
+	wf_default_class = (uint8_t)wf_stack_class((size_t)stack);
+	wf_sched.max_threads = (int)env_number("WEFT_MAX_THREADS", 1, 1000000,
+					       config.max_threads ? config.max_threads : THREADS_DEFAULT,
+					       "the number of threads is 1 to 1000000");
+	wf_sched.seed = pick_seed();
+	wf_sched.randomize = debug.shuffle;
+	wf_sched.debug = debug.say;
+#ifdef WF_TORTURE
+	wf_sched.randomize = true;
+#endif
+	wf_sched.fenced = debug.fence || os_membarrier_register() < 0;
+	wf_sched.held = wf_sched.fenced ? WF_FENCED : WF_HELD;
+	if (debug.guard >= 0)
+		wf_stack_force_guard((enum wf_guard)debug.guard);
+	if (debug.say)
+		wf_say("entering by %s, stacks of %lld KiB, seed %llu",
+		       wf_sched.fenced ? "fence" : "membarrier", (long long)stack / 1024,
+		       (unsigned long long)wf_sched.seed);
+}
+
+static uint32_t
+pick_procs(void)
+{
+	int cpus = os_cpu_count();
+	int64_t n = env_number("WEFT_PROCS", 1, WF_PROCS_MAX, config.procs ? config.procs : cpus,
+			       "the number of procs is 1 to 1024");
+
+	return n < 1 ? 1 : n > WF_PROCS_MAX ? WF_PROCS_MAX : (uint32_t)n;
+}
+
+/* All Ps idle; goroutine 1 into the global queue, which starts the first M. */
+static int
+launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
+{
+	int64_t id;
+	bool started;
+
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: nobody else runs */
+		wf_idle_put(wf_sched.allp[i]);
+	id = wf_spawn(m, site, NULL, NULL, arg, bytes, WF_G_MAIN);
+	if (id < 0)
+		return (int)id;
+	CHECK(id == 1);
+	wf_lock(&wf_sched.lock);
+	started = !wf_sched.want_thread;
+	wf_unlock(&wf_sched.lock);
+	return started ? 0 : -EAGAIN;
+}
+
+static int
+start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
+{
+	int rc;
+
+	configure_run();
+	wf_note_clear(&main_g.done);
+	wf_sched.ending = wf_sched.want_thread = false;
+	at_store_rlx(&wf_sched.id_next, 1); /* rlx throughout: nobody else runs */
+	at_add_rlx(&wf_sched.run, 1);
+	m->run = at_load_rlx(&wf_sched.run);
+	rc = wf_p_resize(pick_procs());
+	if (rc < 0)
+		return rc;
+	rc = wf_monitor_start();
+	if (rc < 0)
+		return rc;
+	os_segv_install(wf_overflow_report);
+	wf_fatal_dump_hook = wf_debug_dump;
+	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above */
+	return launch(m, site, arg, bytes);
+}
+
+/* ---- the end of a run */
+
+/* Parked and runnable goroutines are dropped; those of abandoned threads still run. */
+static void
+drop_goroutine(struct wf_g *g, void *arg)
+{
+	enum wf_gstate s = wf_g_state(g);
+
+	(void)arg;
+	if (s != WF_WAITING && s != WF_RUNNABLE)
+		return;
+	wf_locals_free(g->locals);
+	g->locals = NULL;
+	wf_g_bury(NULL, g);
+}
+
+static void
+empty_queues(void)
+{
+	struct wf_glist rest = {0};
+
+	for (uint32_t i = 0; i < wf_sched.np_made; i++)
+		wf_runq_drain(&wf_sched.allp[i]->runq, &rest);
+	wf_globq_get_batch(&wf_globq, 1, UINT32_MAX, &rest);
+	wf_globq_get_batch(&wf_idleq, 1, UINT32_MAX, &rest);
+}
+
+static void
+reset_counters(void)
+{
+	static wf_a64 *const words[] = {&wf_sched.n_spawned, &wf_sched.n_exited, &wf_sched.n_readies,
+					&wf_sched.n_wakes, &wf_sched.n_futexes};
+
+	for (size_t i = 0; i < countof(words); i++)
+		at_store_rlx(words[i], 0); /* rlx: nobody else runs */
+	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
+		struct wf_p *p = wf_sched.allp[i];
+		wf_a64 *const per[] = {&p->n_spawned, &p->n_exited, &p->n_switches, &p->n_steals,
+				       &p->n_stolen, &p->n_parks, &p->n_readies, &p->n_wakes,
+				       &p->n_spins, &p->n_futexes, &p->n_overflows, &p->n_retakes};
+
+		for (size_t j = 0; j < countof(per); j++)
+			at_store_rlx(per[j], 0);
+		p->id_next = p->id_end = 0;
+		p->last_m = NULL;
+	}
+}
+
+static void
+end_run(struct wf_m *m)
+{
+	wf_world_wait();
+	at_store_rel(&wf_sched.phase, WF_ENDING); /* rel: as read by wf_enter_slow */
+	fence_seq(); /* phase before the look at in_rt; pairs with enter_plain */
+	wf_monitor_stop();
+	wf_world_stop(NULL);
+	wf_ms_end();
+	wf_waitq_flush(m);
+	empty_queues();
+	wf_gpool_each(drop_goroutine, NULL);
+	if (debug.census)
+		wf_stack_census(2);
+	at_store_rlx(&wf_sched.stopping, 0); /* rlx: nobody else runs */
+	at_store_rlx(&wf_sched.nmspinning, 0);
+	at_store_rlx(&wf_sched.need_spinning, 0);
+	wf_p_resize(0);
+	reset_counters();
+	wf_fatal_dump_hook = NULL;
+	wf_world_done();
+}
+
+WF_EXPORT int
+weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
+{
+	uint32_t down = WF_DOWN;
+	uint64_t futexes = 0;
+	struct wf_m *m = wf_m();
+	int rc;
+
+	/* acqrel: RUN-1; what the last run left behind */
+	if ((m != &wf_m_unknown && m->g) || !at_cas_acqrel(&wf_sched.phase, &down, WF_STARTING))
+		return -EBUSY;
+	set_up_once();
+	if (m == &wf_m_unknown)
+		m = wf_m_attach();
+	else
+		at_store_rlx(&m->in_rt, 1); /* rlx: our own */
+	rc = start_run(m, site, arg, bytes);
+	if (rc == 0) {
+		at_store_rel(&m->in_rt, 0); /* rel: we sleep outside, so that a stop need not ask us */
+		wf_note_sleep(&main_g.done, -1, &futexes);
+		rc = main_g.rc;
+	}
+	at_store_rel(&m->in_rt, 0); /* rel: outside */
+	if (at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: ours to change */
+		end_run(m);
+	at_store_rel(&wf_sched.phase, WF_DOWN); /* rel: RUN-2 */
+	return rc;
+}
+
+WF_EXPORT int
+weft_configure(const struct weft_config *c)
+{
+	if (!c || c->procs < 0 || c->procs > WF_PROCS_MAX || c->max_threads < 0 ||
+	    (c->stack_bytes && wf_stack_class(c->stack_bytes) < 0))
+		return -EINVAL;
+	if (c->main_thread)
+		return -ENOTSUP;
+	if (at_load_acq(&wf_sched.phase) != WF_DOWN) /* acq: the last run is over */
+		return -EBUSY;
+	config = *c;
+	return 0;
+}
+
+WF_EXPORT const char *
+weft_version(void)
+{
+	return WEFT_VERSION;
+}

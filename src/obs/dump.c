@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dump.c: every goroutine: id, state, why and how long it waits, where it was started, and the
+ * stack of those that do not run. The grammar is Go's, so that tools and eyes know it.
+ *
+ * A stack is walked by frame pointers within the bounds of its slot: code built without them
+ * gives fewer frames, never a fault.
+ */
+#define _GNU_SOURCE 1
+#include "arch/ctx.h"
+#include "core/gpool.h"
+#include "core/stack.h"
+#include "obs/obs.h"
+#include "sched/sched.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FRAMES_MAX = 32,
+	SHOWN_MAX = 1000, /* goroutines printed in full; the rest is counted */
+};
+
+static const char *const state_text[] = {
+#define X(id, text) text,
+    WF_GSTATES(X)
+#undef X
+};
+static const char *const reason_text[] = {
+#define X(id, text) text,
+    WF_REASONS(X)
+#undef X
+};
+static const char *const lease_text[] = {
+#define X(id, text) text,
+    WF_LEASES(X)
+#undef X
+};
+
+static void
+say_frame(int fd, uintptr_t pc)
+{
+	Dl_info i;
+
+	if (pc && dladdr((void *)pc, &i) && i.dli_sname)
+		wf_say_to(fd, "\t%s+0x%lx", i.dli_sname, (unsigned long)(pc - (uintptr_t)i.dli_saddr));
+	else if (pc && dladdr((void *)pc, &i) && i.dli_fname)
+		wf_say_to(fd, "\t%s(+0x%lx)", i.dli_fname, (unsigned long)(pc - (uintptr_t)i.dli_fbase));
+	else
+		wf_say_to(fd, "\t0x%lx", (unsigned long)pc);
+}
+
+/* Frames from a frame pointer up, as long as they stay inside [lo, hi). */
+WF_NO_ASAN static void
+say_frames(int fd, uintptr_t fp, uintptr_t lo, uintptr_t hi)
+{
+	for (int n = 0; n < FRAMES_MAX && fp >= lo && fp + 16 <= hi && fp % 8 == 0; n++) {
+		uintptr_t next = ((uintptr_t *)fp)[0], pc = ((uintptr_t *)fp)[1];
+
+		if (pc == 0)
+			return;
+		say_frame(fd, pc);
+		if (next <= fp)
+			return;
+		fp = next;
+	}
+}
+
+/* A goroutine that does not run: its context stands at g->sp. */
+WF_NO_ASAN static void
+say_stack(int fd, struct wf_g *g)
+{
+	uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
+	uintptr_t sp = (uintptr_t)g->sp;
+
+	if (sp < lo || sp + WF_CTX_BYTES > hi)
+		return;
+	say_frame(fd, *(uintptr_t *)(sp + WF_CTX_PC_OFF));
+	say_frames(fd, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
+}
+
+struct tally {
+	int fd;
+	int64_t now;
+	uint64_t seen, shown;
+};
+
+static void
+say_g(struct wf_g *g, void *arg)
+{
+	struct tally *t = arg;
+	enum wf_gstate state = wf_g_state(g);
+	char why[96];
+	int64_t age;
+
+	if (state == WF_FREE || !g->site)
+		return;
+	if (++t->seen > SHOWN_MAX)
+		return;
+	t->shown++;
+	snprintf(why, sizeof(why), "%s", state_text[state]);
+	if (state == WF_WAITING && g->reason < countof(reason_text)) {
+		age = (t->now - g->since_ns) / 1000000000;
+		if (age > 0)
+			snprintf(why, sizeof(why), "%s, %lld seconds", reason_text[g->reason],
+				 (long long)age);
+		else
+			snprintf(why, sizeof(why), "%s", reason_text[g->reason]);
+	}
+	wf_say_to(t->fd, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
+		  g->name ? g->name : "");
+	if (state == WF_WAITING && g->wait_on)
+		wf_say_to(t->fd, "\twaits for %s %p", reason_text[g->reason], g->wait_on);
+	if (state == WF_RUNNING)
+		wf_say_to(t->fd, "\t(running: its stack is not shown)");
+	else if (g->stack)
+		say_stack(t->fd, g);
+	wf_say_to(t->fd, "%s(), created by %s%lld at %s:%d\n", g->site->name,
+		  g->parent ? "goroutine " : "a plain thread, goroutine ", (long long)g->parent,
+		  g->site->file, g->site->line);
+}
+
+static void
+say_goroutines(int fd)
+{
+	struct tally t = {.fd = fd, .now = os_now_ns()};
+
+	wf_gpool_each(say_g, &t);
+	if (t.seen > t.shown)
+		wf_say_to(fd, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
+	if (t.seen == 0)
+		wf_say_to(fd, "no goroutines");
+}
+
+static void
+say_machine(int fd)
+{
+	/* rlx throughout: a snapshot for people */
+	wf_say_to(fd, "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u stop_wait=%u "
+		      "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
+		  at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs), at_load_rlx(&wf_sched.npidle),
+		  at_load_rlx(&wf_sched.nmspinning), at_load_rlx(&wf_sched.need_spinning),
+		  at_load_rlx(&wf_sched.stopping), wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle,
+		  wf_globq_size(&wf_globq), wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
+		const struct wf_p *p = wf_sched.allp[i];
+		const struct wf_m *m = at_load_rlx(&p->m);
+
+		wf_say_to(fd, "  P%u: status=%u schedtick=%u m=%d runq=%u runnext=%p", i,
+			  at_load_rlx(&p->state), at_load_rlx(&p->tick), m ? (int)m->id : -1,
+			  wf_runq_len(&p->runq), at_load_rlx(&p->runq.next));
+	}
+	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
+		const struct wf_p *p = at_load_rlx(&m->p);
+
+		if (m->in_use)
+			wf_say_to(fd, "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s", m->id,
+				  m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
+				  lease_text[at_load_rlx(&m->lease) % countof(lease_text)],
+				  at_load_rlx(&m->in_rt), m->spinning, m->idle, m->plain ? " plain" : "");
+	}
+}
+
+void
+wf_debug_dump(int fd)
+{
+	say_goroutines(fd);
+	say_machine(fd);
+}
+
+WF_EXPORT void
+weft_dump(int fd)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	if (!m) {
+		wf_say_to(fd, "weft is not running");
+		return;
+	}
+	m = wf_world_lock(m);
+	wf_world_stop(m);
+	say_goroutines(fd);
+	wf_world_start(m);
+	wf_world_done();
+	wf_leave(m);
+}
+
+void
+wf_stack_census(int fd)
+{
+	wf_say_to(fd, "%10s  %s", "stack", "start function (sampled; pages touched)");
+	/* acq: sites are complete once listed */
+	for (const struct weft_site *s = at_load_acq(&wf_sites); s; s = s->next_)
+		wf_say_to(fd, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file, s->line);
+}
+
+/* ---- stack overflow */
+
+/* The frame pointer of interrupted code; ucontext's layout is the kernel's. */
+static uintptr_t interrupted_fp(void *ucontext);
+
+bool
+wf_overflow_report(void *addr, void *ucontext)
+{
+	struct wf_m *m = wf_m();
+	struct wf_g *g = m->g;
+	uintptr_t lo, at = (uintptr_t)addr;
+
+	if (!g || !g->stack)
+		return false;
+	lo = (uintptr_t)g->stack;
+	if (at < lo || at >= lo + wf_stack_guard_bytes(g->stack_class))
+		return false;
+	wf_say_to(2, "fatal: stack overflow in goroutine %lld: %s() used up its stack of %zu KiB",
+		  (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
+	wf_say_to(2, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
+		  g->name ? g->name : "");
+	say_frames(2, interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
+	wf_say_to(2, "%s(), created by goroutine %lld at %s:%d", g->site->name, (long long)g->parent,
+		  g->site->file, g->site->line);
+	wf_say_to(2, "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or WEFT_STACK=%zu for all",
+		  4 * wf_stack_bytes(g->stack_class), g->site->name, 4 * wf_stack_bytes(g->stack_class));
+	os_exit(WF_FATAL_STATUS);
+}
+
+#include <ucontext.h>
+
+static uintptr_t
+interrupted_fp(void *ucontext)
+{
+	const ucontext_t *u = ucontext;
+#if defined(__x86_64__)
+	return (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
+#else
+	return (uintptr_t)u->uc_mcontext.regs[29];
+#endif
+}

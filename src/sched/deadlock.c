@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deadlock.c: nobody can ever run again.
+ *
+ * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist and none is
+ *         queued. A waker is itself a thread that does not sleep, so it is never in between.
+ * DEAD-2: threads of the program that are not ours could still wake somebody: with any of them
+ *         in the process it is only a debug line.
+ */
+#include "sched/sched.h"
+
+static int64_t
+live_goroutines(void)
+{
+	uint64_t n = at_load_rlx(&wf_sched.n_spawned) - at_load_rlx(&wf_sched.n_exited); /* rlx: nobody runs */
+
+	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
+		struct wf_p *p = wf_sched.allp[i];
+
+		n += at_load_rlx(&p->n_spawned) - at_load_rlx(&p->n_exited); /* rlx: as above */
+	}
+	return (int64_t)n;
+}
+
+/* sched.lock held; this M has just become idle. */
+bool
+wf_deadlock_suspected(void)
+{
+	wf_assert_held(&wf_sched.lock);
+	return wf_sched.nmidle == wf_sched.nm &&
+	       at_load_rlx(&wf_sched.phase) == WF_UP && !at_load_rlx(&wf_sched.stopping) && /* rlx: under the lock */
+	       !wf_any_queued() && live_goroutines() > 0;
+}
+
+/* No lock held. */
+void
+wf_deadlock_report(void)
+{
+	int ours, all = os_thread_count();
+	static bool said;
+
+	wf_lock(&wf_sched.lock);
+	ours = wf_threads_ours();
+	wf_unlock(&wf_sched.lock);
+	if (all > ours) {
+		if (wf_sched.debug && !said)
+			wf_say("all goroutines are asleep; %d other threads of the program may wake them",
+			       all - ours);
+		said = true;
+		return;
+	}
+	wf_fatal("all goroutines are asleep - deadlock!");
+}

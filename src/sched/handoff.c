@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* handoff.c: the slow half of the lease, both sides; the protocol is in handoff.h. */
+#include "sched/sched.h"
+
+struct wf_lock wf_lease_lock = WF_LOCK_INIT(WF_RANK_LEASE);
+
+WF_EXPORT uint32_t weft_preempt_word;
+
+void
+wf_preempt_word_add(int n)
+{
+	at_add_rlx((wf_a32 *)&weft_preempt_word, (uint32_t)n); /* rlx: a hint for weft_checkpoint */
+}
+
+/* P in hand, its holder gone to user code or asleep. Must agree with find_runnable: if that
+   would find something for this P, an M is started. */
+void
+wf_handoff(struct wf_m *m, struct wf_p *p)
+{
+	at_store_rlx(&p->m, NULL); /* rlx: a hint for requesters */
+	if (wf_stop_take(p))
+		return;
+	/* acq: the function to run */
+	if (!wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {
+		wf_m_start(m, p, false);
+		return;
+	}
+	wf_idle_put(p);
+	fence_seq(); /* the idle bit before the look; pairs with wf_submitted */
+	if (wf_any_queued())
+		wf_wake_one(m);
+}
+
+/* ---- the owner's side */
+
+/* A thread of a run that has ended: its goroutine is dropped and the thread ends. */
+static WF_NORETURN void
+abandoned(struct wf_m *m)
+{
+	at_store_rlx(&m->p, NULL); /* rlx: our own */
+	m->old_p = NULL;
+	m->g->locals = NULL; /* memory of the old run's; freed with it */
+	wf_yield(m, WF_PEND_DEAD);
+	wf_broken(__FILE__, __LINE__, "an abandoned goroutine does not run");
+}
+
+/* In the runtime, lease TAKEN: the words are ours again. */
+static void
+taken_over(struct wf_m *m)
+{
+	uint32_t taken = WF_TAKEN;
+
+	/* acqrel: LEASE-3, only the owner ends TAKEN; the end of the run may have been first */
+	if (!at_cas_acqrel(&m->lease, &taken, WF_NONE))
+		abandoned(m);
+	at_store_rlx(&m->p, NULL); /* rlx: our own */
+	at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+	wf_preempt_word_add(-1);
+}
+
+/* The running goroutine has no P: it gets its old one, an idle one, or queues globally while
+   this M sleeps. Returns the M it goes on with. */
+struct wf_m *
+wf_rejoin(struct wf_m *m)
+{
+	struct wf_p *p = m->old_p;
+
+	taken_over(m);
+	if ((p && wf_idle_take_this(p)) || (p = wf_idle_take())) {
+		wf_p_acquire(m, p);
+		return m;
+	}
+	return wf_yield(m, WF_PEND_GLOBAL);
+}
+
+/* URGED: true if the request was for an earlier slice, and is void. */
+static bool
+urge_is_stale(struct wf_m *m)
+{
+	/* rlx: written before URGED was; our own P */
+	return at_load_rlx(&m->urged_tick) != at_load_rlx(&wf_m_p(m)->tick);
+}
+
+/* The lease is URGED. A call that may switch gives way; another gives the P and goes on. */
+static struct wf_m *
+give_way(struct wf_m *m, enum wf_kind kind)
+{
+	bool stale = urge_is_stale(m); /* LEASE-6 */
+	bool give_p = !stale && kind == WF_CALL_N;
+	uint32_t urged = WF_URGED;
+	struct wf_p *p = wf_m_p(m);
+
+	/* acqrel: a requester may turn URGED into ASKED meanwhile; then the caller looks again */
+	if (!at_cas_acqrel(&m->lease, &urged, give_p ? (uint32_t)WF_TAKEN : wf_sched.held))
+		return m;
+	if (give_p) { /* the preempt word stays: one urged less, one without a P more */
+		at_store_rlx(&m->p, NULL);            /* rlx: our own */
+		at_add_rlx(&wf_sched.computing, 1);   /* rlx: a limit */
+		at_bump(&p->n_retakes, 1);            /* rlx: a counter */
+		wf_handoff(m, p);
+		return m;
+	}
+	wf_preempt_word_add(-1);
+	return stale || !m->g ? m : wf_yield(m, WF_PEND_YIELD);
+}
+
+WF_COLD static WF_NORETURN void
+entered_twice(void)
+{
+	wf_fatal("weft was called from inside itself. A signal handler may not call weft: let it "
+		 "write to a pipe or set a flag, and act on it in a goroutine");
+}
+
+/* A thread without a P of the runtime, at the door. */
+static struct wf_m *
+enter_plain(struct wf_m *m)
+{
+	fence_seq(); /* in_rt before the look at phase; pairs with the end of the run */
+	if (at_load_acq(&wf_sched.phase) == WF_UP) /* acq: everything the start set up */
+		return m;
+	wf_leave(m);
+	return NULL;
+}
+
+struct wf_m *
+wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
+{
+	if (m == &wf_m_unknown) { /* in_rt of this one means nothing */
+		if (at_load_acq(&wf_sched.phase) != WF_UP) /* acq: looked at again, fenced, below */
+			return NULL;
+		m = wf_m_attach();
+	} else if (nested) {
+		entered_twice(); /* LEASE-5 */
+	}
+	for (;;) {
+		uint32_t lease = at_load_acq(&m->lease); /* acq: the requester's decision */
+
+		switch ((enum wf_lease)lease) {
+		case WF_HELD:
+			return m;
+		case WF_FENCED:
+			fence_seq(); /* in_rt before the lease, where no membarrier does it */
+			if (at_load_acq(&m->lease) == WF_FENCED) /* acq: as above */
+				return m;
+			break;
+		case WF_ASKED: /* acqrel: exactly one of owner and requester wins */
+			at_cas_acqrel(&m->lease, &lease, wf_sched.held);
+			break;
+		case WF_URGED:
+			m = give_way(m, kind);
+			break;
+		case WF_TAKEN:
+			at_store_rlx(&m->p, NULL); /* rlx: our own; it is another's P */
+			return kind == WF_CALL_N ? m : wf_rejoin(m);
+		case WF_NONE:
+			return enter_plain(m);
+		case WF_FORKED:
+			wf_leave(m);
+			return NULL;
+		case WF_OVER:
+			abandoned(m);
+		}
+	}
+}
+
+/* ---- the requester's side; wf_lease_lock held */
+
+/* False: there is nothing to ask for, or the owner was faster. */
+bool
+wf_lease_ask(struct wf_m *m)
+{
+	uint32_t lease = at_load_acq(&m->lease); /* acq: as read by the CAS below */
+
+	wf_assert_held(&wf_lease_lock);
+	if (lease != WF_HELD && lease != WF_FENCED && lease != WF_URGED)
+		return false;
+	if (!at_cas_acqrel(&m->lease, &lease, WF_ASKED)) /* acqrel: before the look at in_rt */
+		return false;
+	if (lease == WF_URGED)
+		wf_preempt_word_add(-1);
+	return true;
+}
+
+/* Between the asks and the decisions: every in_rt stored before is visible after. */
+void
+wf_lease_barrier(void)
+{
+	if (WF_MUTANT(MUT_LEASE_NO_MEMBARRIER))
+		return;
+	if (wf_sched.fenced)
+		fence_seq(); /* the owner has its own fence */
+	else
+		os_membarrier();
+}
+
+struct wf_p *
+wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters)
+{
+	uint32_t asked = WF_ASKED;
+
+	/* acq: LEASE-3, m->p and the tick as of when the owner left the runtime */
+	if (at_load_acq(&m->in_rt) == 0) {
+		/* rlx: ordered by the acquire above; confirmed by the CAS */
+		bool same = at_load_rlx(&m->p) == p &&
+			    (!tick_matters || at_load_rlx(&p->tick) == tick);
+
+		if (same && at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) { /* acqrel: P changes hands */
+			at_add_rlx(&wf_sched.computing, 1); /* rlx: a limit */
+			wf_preempt_word_add(1);
+			return p;
+		}
+		if (!same)
+			at_cas_acqrel(&m->lease, &asked, wf_sched.held); /* acqrel: as it was */
+		return NULL;
+	}
+	/* In the runtime: it will see the request when it comes by. LEASE-6 */
+	at_store_rlx(&m->urged_tick, at_load_rlx(&p->tick)); /* rlx: published by the CAS */
+	wf_preempt_word_add(1);
+	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED)) /* acqrel: publishes urged_tick */
+		wf_preempt_word_add(-1);
+	return NULL;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handoff.h: entering and leaving the runtime: the P is only on lease.
+ *
+ * While user code runs, its M's P may be taken at any instruction, because user code touches no
+ * data of the P. Entering says so in in_rt and then looks at the lease; a requester changes the
+ * lease, makes every thread's stores visible (membarrier), and then looks at in_rt. One of the
+ * two sees the other. The owner pays no locked instruction and no fence.
+ *
+ *        owner                                     requester (under lease_lock)
+ *   enter:  in_rt = 1                          ask:     CAS HELD|URGED -> ASKED
+ *           compiler barrier                            membarrier
+ *           lease == HELD ?                    decide:  in_rt == 0 ?  CAS ASKED -> TAKEN
+ *   slow:   CAS ASKED -> HELD                                    else CAS ASKED -> URGED
+ *
+ *   from -> to             function                        by
+ *   NONE -> HELD           wf_p_acquire                    owner
+ *   HELD, URGED -> NONE    wf_p_release                    owner (in the runtime)
+ *   HELD, URGED -> ASKED   wf_lease_ask                    requester
+ *   ASKED -> HELD          wf_enter_slow; wf_lease_decide  owner; requester
+ *   ASKED -> URGED         wf_lease_decide                 requester
+ *   ASKED -> TAKEN         wf_lease_decide                 requester
+ *   URGED -> HELD          wf_enter_slow                   owner, which then gives way
+ *   URGED -> TAKEN         wf_enter_slow                   owner, in a call that may not switch
+ *   TAKEN -> NONE          wf_rejoin                       owner
+ *   TAKEN -> OVER          end of the run                  under lease_lock
+ * FENCED stands for HELD where membarrier is missing: it differs from HELD only in that every
+ * enter takes the slow path, where the fence is.
+ *
+ * LEASE-1: the words are per M, in type-stable memory.
+ * LEASE-2: one requester at a time, from ask to decision.
+ * LEASE-3: m->p and its tick count only if read after the membarrier and CAS to TAKEN succeeds;
+ *          TAKEN is ended by the owner alone.
+ * LEASE-4: in_rt belongs to the M: 1 on g0 and across switches, cleared by whoever leaves on it.
+ * LEASE-5: entering twice is fatal: library functions do not call public ones.
+ * LEASE-6: a request carries the tick it was made for and is ignored at another.
+ */
+#ifndef WF_SCHED_HANDOFF_H
+#define WF_SCHED_HANDOFF_H
+
+#include "core/self.h"
+
+/* The two kinds of call: B may block and switch, N does neither. */
+enum wf_kind { WF_CALL_N, WF_CALL_B };
+
+struct wf_m *wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested);
+
+/*
+ * Enter the runtime; the first act of every public call. Returns the M, or NULL where no runtime
+ * runs (then the caller has not entered). After WF_CALL_B: m->p is set, or m->plain. After
+ * WF_CALL_N: m->p may be NULL, and the caller does what a plain thread does.
+ */
+WF_INLINE struct wf_m *
+wf_enter(enum wf_kind kind)
+{
+	struct wf_m *m = wf_m();
+	bool nested = at_load_rlx(&m->in_rt); /* rlx: only we write it */
+
+	at_store_rlx(&m->in_rt, 1); /* rlx: ordered by light_barrier against membarrier */
+	light_barrier();
+	/* rlx: HELD was stored by us, or put back by a requester that gave up */
+	if (likely(at_load_rlx(&m->lease) == WF_HELD && !nested))
+		return m;
+	return wf_enter_slow(m, kind, nested);
+}
+
+/* Leave the runtime: the last act; m was read after any possible switch. */
+WF_INLINE void
+wf_leave(struct wf_m *m)
+{
+	/* rel: what we did with the P is visible before a requester can take it; LEASE-4 */
+	at_store_rel(&m->in_rt, 0);
+}
+
+/* This plain thread gets an M, and is inside the runtime with it. */
+struct wf_m *wf_m_attach(void);
+
+WF_INLINE struct wf_p *
+wf_m_p(const struct wf_m *m)
+{
+	return at_load_rlx(&m->p); /* rlx: the owner's own word */
+}
+
+/* ---- requesters: hold wf_lease_lock from the first ask to the last decision (LEASE-2) */
+extern struct wf_lock wf_lease_lock;
+bool wf_lease_ask(struct wf_m *m);
+void wf_lease_barrier(void);
+/* The P if it is now the requester's; NULL if the owner keeps it. p and tick as seen before the
+   ask: they must still hold. tick_matters false: any tick. */
+struct wf_p *wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters);
+
+/* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
+void wf_handoff(struct wf_m *m, struct wf_p *p);
+
+/* Number of Ms in user code without a P, and of urged ones: what weft_checkpoint looks at. */
+void wf_preempt_word_add(int n);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * idle.c: spinning Ms, idle Ps, and the rule that no work is forgotten. The only writer of
+ * nmspinning, need_spinning, idle_mask and npidle.
+ *
+ * Waking a thread costs thousands of switches, so submitters wake none while one already spins
+ * (looks for work). The race between "I publish work and see a spinner" and "I saw no work and
+ * stop spinning" is closed by a store and a load on each side with a full fence in between:
+ *
+ *     submit                               stop looking
+ *     publish the G                        set the idle bit of the P   (read-modify-write)
+ *     fence                                nmspinning--                (read-modify-write)
+ *     no spinner? wake one                 fence
+ *                                          look at every queue again
+ *
+ * An M that was not spinning does not look again (that would cost a scan for each P dropped).
+ * For it there is need_spinning, set by a submitter that found neither a spinner nor an idle P:
+ *
+ *     submit, no idle P                    drop a P, not spinning
+ *     need_spinning = 1                    set the idle bit
+ *     fence                                fence
+ *     an idle P now? wake one              need_spinning? then take a P and look
+ *
+ * Rejected: waking on every submit (a futex call each); letting every M re-check (Go #43997).
+ *
+ * IDLE-1: after a submit returns, the G is run, or an M is spinning or about to re-check, or all
+ *         Ps are busy and need_spinning is set.
+ * IDLE-2: a set idle bit means that nobody holds the P and its queue is empty; whoever clears
+ *         the bit holds the P.
+ * IDLE-3: nmspinning counts the Ms with m->spinning, and those being started so.
+ * IDLE-4: the last M to stop spinning because it found work wakes the next one.
+ */
+#include "sched/sched.h"
+
+static void
+mask_of(uint32_t id, wf_a64 **word, uint64_t *bit)
+{
+	*word = &wf_sched.idle_mask[id / 64];
+	*bit = UINT64_C(1) << id % 64;
+}
+
+/* P in hand, its queue empty: it becomes idle. */
+void
+wf_idle_put(struct wf_p *p)
+{
+	wf_a64 *word;
+	uint64_t bit;
+
+	mask_of(p->id, &word, &bit);
+	CHECK(wf_runq_empty(&p->runq));      /* IDLE-2 */
+	at_store_rlx(&p->state, WF_P_IDLE);  /* rlx: published by the bit */
+	wf_trace(WF_TR_P, WF_P_IDLE, p);
+	at_add_acqrel(&wf_sched.npidle, 1);  /* acqrel: only a count */
+	/* acqrel: all we did with the P is visible to the next holder */
+	CHECK((at_or_acqrel(word, bit) & bit) == 0);
+}
+
+static void
+took(struct wf_p *p)
+{
+	at_add_acqrel(&wf_sched.npidle, (uint32_t)-1); /* acqrel: only a count */
+	at_store_rlx(&p->state, WF_P_RUNNING);         /* rlx: a hint for thieves */
+	wf_trace(WF_TR_P, WF_P_RUNNING, p);
+}
+
+/* Any thread: take this idle P. */
+bool
+wf_idle_take_this(struct wf_p *p)
+{
+	wf_a64 *word;
+	uint64_t bit;
+
+	mask_of(p->id, &word, &bit);
+	/* rlx: confirmed by the RMW; acqrel: pairs with wf_idle_put */
+	if (!(at_load_rlx(word) & bit) || !(at_and_acqrel(word, ~bit) & bit))
+		return false;
+	took(p);
+	return true;
+}
+
+static uint32_t
+mask_words(void)
+{
+	return (at_load_rlx(&wf_sched.procs) + 63) / 64; /* rlx: changes while the world is stopped */
+}
+
+/* Any thread: take any idle P, or NULL. */
+struct wf_p *
+wf_idle_take(void)
+{
+	for (uint32_t w = 0, n = mask_words(); w < n; w++) {
+		uint64_t word;
+
+		while ((word = at_load_rlx(&wf_sched.idle_mask[w])) != 0) { /* rlx: confirmed below */
+			struct wf_p *p = wf_sched.allp[w * 64 + (uint32_t)__builtin_ctzll(word)];
+
+			if (wf_idle_take_this(p))
+				return p;
+		}
+	}
+	return NULL;
+}
+
+/* Any thread; ordered by the caller's fence. */
+bool
+wf_idle_any(void)
+{
+	for (uint32_t w = 0, n = mask_words(); w < n; w++)
+		if (at_load_rlx(&wf_sched.idle_mask[w]) != 0) /* rlx: the caller fences */
+			return true;
+	return false;
+}
+
+/* One idle P gets a spinning M, unless somebody spins already. Any thread. */
+void
+wf_wake_one(struct wf_m *m)
+{
+	for (;;) {
+		uint32_t none = 0;
+		struct wf_p *p;
+
+		/* rlx, then acqrel: IDLE-3; the CAS lets one of many submitters through */
+		if (at_load_rlx(&wf_sched.nmspinning) != 0 ||
+		    !at_cas_acqrel(&wf_sched.nmspinning, &none, 1))
+			return;
+		p = wf_idle_take();
+		if (!p) {
+			at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: the fence orders it */
+			fence_seq();
+			p = wf_idle_take();
+		}
+		if (p) {
+			wf_count(m ? wf_m_p(m) : NULL, n_wakes, 1);
+			wf_m_start(m, p, true);
+			return;
+		}
+		at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: orders the look below */
+		fence_seq();
+		if (!wf_idle_any())
+			return;
+	}
+}
+
+/* A G was published: IDLE-1. Any thread, no lock of rank SCHED or below held. */
+void
+wf_submitted(struct wf_m *m)
+{
+	/* rlx: with one P, and that one ours, nobody can be idle */
+	if (at_load_rlx(&wf_sched.procs) == 1 && wf_m_p(m))
+		return;
+	if (!WF_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE))
+		fence_seq(); /* the G before the look at the spinners; pairs with wf_idle_drop */
+	if (at_load_rlx(&wf_sched.nmspinning) != 0) /* rlx: fenced */
+		return;
+	/* rlx: fenced. need_spinning already set, nobody idle: nothing to add */
+	if (at_load_rlx(&wf_sched.need_spinning) && !wf_idle_any())
+		return;
+	wf_wake_one(m);
+}
+
+/* May this M look for work in other Ps' queues? At most half of the busy Ps' worth may. */
+bool
+wf_spin_allowed(struct wf_m *m)
+{
+	uint32_t busy;
+
+	if (m->spinning)
+		return true;
+	/* rlx: a limit on wasted work, not a matter of correctness */
+	busy = at_load_rlx(&wf_sched.procs) - at_load_rlx(&wf_sched.npidle);
+	return 2 * at_load_rlx(&wf_sched.nmspinning) < busy;
+}
+
+void
+wf_spin_begin(struct wf_m *m)
+{
+	if (m->spinning)
+		return;
+	m->spinning = true;
+	at_add_acqrel(&wf_sched.nmspinning, 1);       /* acqrel: seen by submitters before we look */
+	at_store_rlx(&wf_sched.need_spinning, 0);     /* rlx: after the count is up */
+	at_bump(&wf_m_p(m)->n_spins, 1);              /* rlx: a counter */
+}
+
+/* A spinner has found work and will run it. */
+void
+wf_spin_found(struct wf_m *m)
+{
+	uint32_t was;
+
+	m->spinning = false;
+	was = at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
+	CHECK(was > 0);
+	if (was == 1 && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
+		wf_wake_one(m); /* IDLE-4 */
+}
+
+/* Not spinning, and every look after it is ordered behind that; pairs with wf_submitted. */
+static void
+stop_spinning(void)
+{
+	if (WF_MUTANT(MUT_IDLE_PARK_NO_FENCE)) {
+		at_bump(&wf_sched.nmspinning, (uint32_t)-1); /* a mutant: no RMW, no fence */
+		return;
+	}
+	CHECK(at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1) > 0); /* acqrel: IDLE-3 */
+	fence_seq();
+}
+
+void
+wf_spin_cancel(void)
+{
+	at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
+}
+
+void
+wf_spin_stop(struct wf_m *m)
+{
+	if (!m->spinning)
+		return;
+	m->spinning = false;
+	stop_spinning();
+}
+
+/* Take an idle P, any, and look for work again. */
+static bool
+look_again(struct wf_m *m)
+{
+	struct wf_p *p = wf_idle_take();
+
+	if (!p)
+		return false;
+	wf_p_acquire(m, p);
+	wf_spin_begin(m);
+	return true;
+}
+
+/*
+ * On g0, nothing found: the P becomes idle. False if work turned up and a P is in hand again,
+ * spinning; true if the M is to sleep, without a P.
+ */
+bool
+wf_idle_drop(struct wf_m *m)
+{
+	struct wf_p *p;
+	bool was_spinning = m->spinning;
+
+	/* rlx: a hint that saves the trip; the fenced look below is the one that counts */
+	if (!was_spinning && at_load_rlx(&wf_sched.need_spinning)) {
+		wf_spin_begin(m);
+		return false;
+	}
+	p = wf_p_release(m);
+	if (wf_stop_take(p)) {
+		/* the stopper has it now */
+	} else {
+		wf_idle_put(p);
+	}
+	if (was_spinning) {
+		m->spinning = false;
+		stop_spinning();
+		if (!WF_MUTANT(MUT_IDLE_NO_RECHECK) && wf_any_queued() && look_again(m))
+			return false;
+		return true;
+	}
+	fence_seq(); /* the idle bit before the look; pairs with wf_wake_one */
+	if (!WF_MUTANT(MUT_IDLE_NO_NEED_SPINNING) &&
+	    at_load_rlx(&wf_sched.need_spinning) && look_again(m)) /* rlx: fenced */
+		return false;
+	return true;
+}

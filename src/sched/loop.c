@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.c: what an M does on g0: find a runnable goroutine, run it, again. In reading order.
+ *
+ * LOOP-1: on g0, in_rt is 1 and m->g is NULL.
+ * LOOP-2: an M looks for work only with a P; without one it sleeps (thread.c).
+ */
+#include "sched/switch.h"
+
+#ifdef WF_TINY
+enum { FAIR_EVERY = 4 };
+#else
+enum { FAIR_EVERY = 61 }; /* schedules between looks at the global queue; prime, so that periodic
+			     spawners do not fall in step; Go's value */
+#endif
+
+/* Holder of p. Runnext, which inherits the slice, or the head of the ring. */
+struct wf_g *
+wf_pick_local(struct wf_p *p, bool *inherit)
+{
+	struct wf_g *g = wf_runq_get_next(&p->runq);
+
+	if (g) {
+		*inherit = true;
+		p->chain++;
+	} else {
+		g = wf_runq_get_ring(&p->runq);
+		if (!g)
+			return NULL;
+		p->chain = 0;
+	}
+	if (!at_load_rlx(&p->lone_local)) /* rlx: a heuristic */
+		at_store_rlx(&p->lone_local, 1);
+	return g;
+}
+
+static struct wf_g *
+pick_fair(struct wf_p *p)
+{
+	if (p->fair > 0)
+		return NULL;
+	p->fair = FAIR_EVERY;
+	return wf_globq_get(&wf_globq);
+}
+
+static void
+shuffle(struct wf_m *m, struct wf_glist *l)
+{
+	struct wf_glist a = {0};
+
+	for (struct wf_g *g; (g = wf_glist_pop(l));)
+		if (wf_rand64(&m->rand) & 1)
+			wf_glist_push_head(&a, g);
+		else
+			wf_glist_push(&a, g);
+	*l = a;
+}
+
+/* A share of the global queue: the first is returned, the rest goes to the local ring. */
+static struct wf_g *
+pick_global(struct wf_m *m, struct wf_p *p)
+{
+	struct wf_glist batch = {0};
+	struct wf_g *g;
+
+	/* rlx: procs changes only while the world is stopped */
+	wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs),
+			   WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH,
+			   &batch);
+	if (unlikely(wf_sched.randomize))
+		shuffle(m, &batch);
+	g = wf_glist_pop(&batch);
+	if (batch.size > 0) {
+		wf_runq_put_batch(&p->runq, &batch);
+		CHECK(batch.size == 0); /* the local ring was empty */
+	}
+	return g;
+}
+
+/*
+ * The next goroutine to run, and whether it inherits the slice; NULL: this thread must end. In
+ * order: stop-the-world, safe-point work, the fairness tick, local, global, steal, idle class;
+ * then the P is dropped, everything is looked at once more, and the thread sleeps.
+ */
+static struct wf_g *
+find_runnable(struct wf_m *m, bool *inherit)
+{
+	for (;;) {
+		struct wf_p *p = wf_m_p(m);
+		struct wf_g *g;
+
+		if (!p) { /* LOOP-2 */
+			if (!wf_m_stop(m))
+				return NULL;
+			continue;
+		}
+		if (at_load_acq(&wf_sched.stopping)) { /* acq: what the stopper set up */
+			wf_stop_here(m);
+			continue;
+		}
+		if (at_load_acq(&p->safepoint)) /* acq: the function to run */
+			wf_safepoint_run(p);
+		*inherit = false;
+		if ((g = pick_fair(p)) || (g = wf_pick_local(p, inherit)) ||
+		    (g = pick_global(m, p)))
+			return g;
+		if (wf_spin_allowed(m)) {
+			wf_spin_begin(m);
+			if ((g = wf_steal(m, p)))
+				return g;
+		}
+		if ((g = wf_globq_get(&wf_idleq)))
+			return g;
+		if (wf_idle_drop(m) && !wf_m_stop(m))
+			return NULL;
+	}
+}
+
+/* Run g on this M until it, or another goroutine after it, comes back to g0. */
+static void
+execute(struct wf_m *m, struct wf_g *g, bool inherit)
+{
+	struct wf_p *p = wf_m_p(m);
+
+	if (!inherit) {
+		at_bump(&p->tick, 1); /* rlx: the monitor only compares */
+		if (p->fair > 0)
+			p->fair--;
+	}
+	at_bump(&p->n_switches, 1); /* rlx: a counter */
+	m->g = g;
+	wf_switch_to_g(m, &m->g0_sp, &m->asan_stack, g);
+	wf_asan_arrive(m->asan_stack, NULL, NULL);
+	ASSERT(m->g == NULL && at_load_rlx(&m->in_rt) == 1); /* rlx: our own; LOOP-1 */
+}
+
+/* On g0, after a goroutine left: what became of it. True: it refused to wait and goes on. */
+static bool
+arrived_on_g0(struct wf_m *m)
+{
+	struct wf_g *g = m->pending_g;
+
+	wf_arrived(m);
+	if (m->pending != WF_PEND_ASK) {
+		m->pending = WF_PEND_NONE;
+		return false;
+	}
+	m->pending = WF_PEND_NONE;
+	wf_g_waits(g); /* PARK-1 */
+	if (m->commit(g, m->commit_arg))
+		return false;
+	wf_g_refused(g); /* PARK-3 */
+	return true;
+}
+
+/* An M's life; returns when the thread must end. */
+void
+wf_m_loop(struct wf_m *m)
+{
+	for (;;) {
+		bool inherit = false;
+		struct wf_g *g = find_runnable(m, &inherit);
+
+		if (!g)
+			return;
+		if (m->spinning)
+			wf_spin_found(m);
+		wf_g_runs(g);
+		execute(m, g, inherit);
+		while (arrived_on_g0(m))
+			execute(m, m->pending_g, true);
+		/* rlx: our own word; an abandoned thread ends as soon as it is back here */
+		if (at_load_rlx(&m->lease) == WF_OVER)
+			return;
+	}
+}

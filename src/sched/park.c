@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * park.c: park, ready, yield: the one blocking protocol; its rules are in park.h.
+ *
+ * A goroutine that stops running looks for the next one itself, in the local queue, and
+ * switches to it directly; only if there is none, or something else is due (a stopped world, the
+ * fairness tick), does g0 run. The price is m->pending: what must happen to the goroutine that
+ * was left, done by the one that arrives (PARK-2).
+ */
+#include "sched/switch.h"
+
+enum {
+	CHAIN_MAX = 64, /* runnext runs in a row before the rest of the queue gets its turn; the
+			   slice bounds them too, but only once the monitor has looked */
+};
+
+static void
+commit_or_break(struct wf_m *m, struct wf_g *g)
+{
+	bool committed = m->commit(g, m->commit_arg);
+
+	CHECK(committed); /* PARK-3: only PEND_ASK may refuse */
+}
+
+/* The first act of whoever arrives on m. m->pending is done; on g0 PEND_ASK is left to the loop. */
+void
+wf_arrived(struct wf_m *m)
+{
+	struct wf_g *g = m->pending_g;
+	struct wf_p *p = wf_m_p(m);
+	enum wf_pending what = m->pending;
+
+	m->pending = WF_PEND_NONE;
+	switch (what) {
+	case WF_PEND_YIELD:
+		wf_g_yielded(g);
+		wf_submit(m, p, g, false);
+		break;
+	case WF_PEND_PARK:
+		wf_g_waits(g); /* PARK-1 */
+		commit_or_break(m, g);
+		break;
+	case WF_PEND_GLOBAL:
+		wf_g_yielded(g);
+		wf_globq_put(g->flags & WF_G_IDLE ? &wf_idleq : &wf_globq, g);
+		wf_submitted(m);
+		break;
+	case WF_PEND_DEAD:
+		wf_g_bury(p, g);
+		break;
+	case WF_PEND_NONE:
+	case WF_PEND_ASK:
+	case WF_PEND_NOP:
+		m->pending = what;
+		break;
+	}
+}
+
+/* A goroutine has come back to its own stack: the thread may be another one. */
+WF_INLINE struct wf_m *
+resumed(struct wf_m *m, struct wf_g *g)
+{
+	wf_asan_arrive((void *)(uintptr_t)g->asan_stack, NULL, NULL);
+	wf_arrived(m);
+	wf_tsan_acquire(g); /* what the waker did; pairs with wf_ready */
+	*m->errno_address = g->errno_saved;
+	return m;
+}
+
+/* Leave g for the next goroutine or g0; returns when g runs again. */
+WF_INLINE struct wf_m *
+switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
+{
+	struct wf_p *p = wf_m_p(m);
+	struct wf_g *next = direct ? wf_pick_direct(m, p) : NULL;
+
+	ASSERT(m->g == g && m->pending == WF_PEND_NONE);
+	m->pending = how;
+	m->pending_g = g;
+	g->errno_saved = *m->errno_address;
+	if (next) {
+		wf_g_runs(next);
+		m->g = next;
+		at_bump(&p->n_switches, 1); /* rlx: a counter */
+		m = wf_switch_to_g(m, &g->sp, (void **)&g->asan_stack, next);
+	} else {
+		m->g = NULL;
+		m = wf_switch_to_g0(m, &g->sp, (void **)&g->asan_stack);
+	}
+	return resumed(m, g);
+}
+
+static struct wf_m *
+park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object,
+     enum wf_pending how)
+{
+	struct wf_g *g = m->g;
+	struct wf_p *p = wf_m_p(m);
+
+	m->commit = commit;
+	m->commit_arg = arg;
+	g->reason = (uint8_t)why;
+	g->wait_on = object;
+	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
+	at_bump(&p->n_parks, 1);                                 /* rlx: a counter */
+	if (WF_MUTANT(MUT_PARK_COMMIT_EARLY)) {
+		wf_g_waits(g); /* a mutant: reachable before its context is saved */
+		commit_or_break(m, g);
+		how = WF_PEND_NONE;
+	}
+	return switch_away(m, g, how, how != WF_PEND_ASK);
+}
+
+struct wf_m *
+wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
+{
+	return park(m, commit, arg, why, object, WF_PEND_PARK);
+}
+
+struct wf_m *
+wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
+{
+	return park(m, commit, arg, why, object, WF_PEND_ASK);
+}
+
+/* The running goroutine lets others go first. */
+struct wf_m *
+wf_yield(struct wf_m *m, enum wf_pending how)
+{
+	return switch_away(m, m->g, how, how == WF_PEND_YIELD);
+}
+
+/* A G that is RUNNABLE and in hand becomes findable; then somebody is woken if need be. */
+void
+wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
+{
+	struct wf_glist over = {0};
+	bool lone;
+
+	if (unlikely(g->flags & WF_G_IDLE)) {
+		wf_globq_put(&wf_idleq, g);
+		wf_submitted(m);
+		return;
+	}
+	if (unlikely(!p)) {
+		wf_globq_put(&wf_globq, g);
+		wf_submitted(m);
+		return;
+	}
+	if (unlikely(wf_sched.randomize) && next)
+		next = wf_rand64(&m->rand) & 1;
+	lone = wf_runq_len(&p->runq) == 0;
+	if (next && p->chain < CHAIN_MAX) {
+		lone &= wf_runq_put_next(&p->runq, g, &over);
+	} else {
+		p->chain = 0;
+		lone = lone && at_load_rlx(&p->runq.next) == NULL; /* rlx: only thieves change it */
+		wf_runq_put(&p->runq, g, &over);
+	}
+	if (unlikely(over.size > 0)) {
+		at_bump(&p->n_overflows, 1); /* rlx: a counter */
+		wf_globq_put_batch(&wf_globq, &over);
+	}
+	/* A lone G that this P keeps running itself is not worth a thread: waking one takes
+	   longer. If it does stay, the monitor or a spinner finds it, and the bit is cleared. */
+	if (lone && at_load_rlx(&p->lone_local)) /* rlx: a heuristic */
+		return;
+	wf_submitted(m);
+}
+
+void
+wf_ready(struct wf_m *m, struct wf_g *g)
+{
+	struct wf_p *p = wf_m_p(m);
+
+	wf_tsan_release(g);
+	wf_g_readied(g);
+	wf_count(p, n_readies, 1);
+	wf_submit(m, p, g, true);
+}
+
+int
+wf_plain_wait(struct wf_m *m)
+{
+	at_store_rel(&m->at_rest, 1); /* rel: we touch nothing shared until woken */
+	wf_note_sleep(&m->note, -1, &m->futexes);
+	wf_note_clear(&m->note);
+	at_store_rel(&m->at_rest, 0); /* rel: nor after that */
+	return m->plain_result;
+}
+
+void
+wf_plain_wake(struct wf_m *m, int result)
+{
+	m->plain_result = result;
+	wf_note_wake(&m->note);
+}
+
+/* Nobody else could run here: then a yield need not leave its stack. */
+WF_INLINE bool
+alone(struct wf_m *m)
+{
+	struct wf_p *p = wf_m_p(m);
+
+	/* rlx: work that comes meanwhile is seen at the next yield */
+	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
+	       wf_globq_size(&wf_globq) == 0 && at_load_rlx(&m->lease) <= WF_FENCED &&
+	       !at_load_rlx(&wf_sched.stopping) && !(m->g->flags & WF_G_IDLE);
+}
+
+WF_EXPORT void
+weft_yield(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	if (!m)
+		return;
+	if (m->plain)
+		os_yield();
+	else if (!alone(m))
+		m = wf_yield(m, WF_PEND_YIELD);
+	wf_leave(m);
+}
+
+WF_EXPORT void
+weft_checkpoint_slow(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B); /* gives way, or gets a P again, on the slow path */
+
+	if (m)
+		wf_leave(m);
+}

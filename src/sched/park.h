@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * park.h: the one way to block and the one way to be made runnable.
+ *
+ * The race "woken before it has finished going to sleep" is closed as in Go: what makes the
+ * sleeper reachable for its wakers (the commit, mostly the unlock of a wait queue) runs only
+ * when its context is saved and its status published. With a direct switch to the next
+ * goroutine it runs on that one's side, as its first act.
+ *
+ * PARK-1: the commit runs after the context is saved and the status is WAITING.
+ * PARK-2: every arriving context, resumed or started, first does what m->pending says.
+ * PARK-3: a commit that may refuse runs on g0, and a refusal resumes the goroutine at once.
+ * PARK-4: a goroutine is readied by the one waker that claimed it.
+ */
+#ifndef WF_SCHED_PARK_H
+#define WF_SCHED_PARK_H
+
+#include "sched/handoff.h"
+
+/* The running goroutine waits until readied. commit(g, arg) makes it reachable; it may not touch
+   user memory nor park. Returns the M it goes on with. */
+struct wf_m *wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
+		     const void *object);
+/* As wf_park, but commit may return false: the goroutine goes on at once. */
+struct wf_m *wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
+			 const void *object);
+/* Make a waiting goroutine runnable; the caller has claimed it. m may be without a P. No lock of
+   rank above SCHED may be held. */
+void wf_ready(struct wf_m *m, struct wf_g *g);
+
+/* ---- a plain thread waits on its own note: until wf_ready_plain */
+int wf_plain_wait(struct wf_m *m);
+void wf_plain_wake(struct wf_m *m, int result);
+
+#endif

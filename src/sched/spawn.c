@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawn.c: birth and death of goroutines.
+ *
+ * A new G has no stack. It gets one when it first runs: mostly the hot one that the goroutine
+ * before it has just left, without even a switch (wf_g_main loops). weft_go only makes sure that
+ * there will be a stack (STK-1), so that nothing can fail later.
+ *
+ * SPAWN-1: a G is published complete: everything is written before wf_submit.
+ * SPAWN-2: the dying G's stack is given back by whoever arrives next, never by itself.
+ */
+#include "core/gpool.h"
+#include "core/wgword.h"
+#include "sched/switch.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	ID_BATCH = 16,       /* goroutine ids a P fetches at once */
+	SAMPLE_EVERY = 1024, /* deaths between two measurements of stack use, per P */
+};
+
+uint8_t wf_default_class;
+wf_aptr wf_sites;
+void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
+void (*wf_locals_free_hook)(struct wf_locals *l);
+void (*wf_main_done_hook)(int rc);
+
+static int64_t
+next_id(struct wf_p *p)
+{
+	if (!p)
+		return (int64_t)at_add_rlx(&wf_sched.id_next, 1); /* rlx: only unique */
+	if (p->id_next == p->id_end) {
+		p->id_next = (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
+		p->id_end = p->id_next + ID_BATCH;
+	}
+	return p->id_next++;
+}
+
+/* Small structs mostly: cheaper than a call of memcpy. */
+WF_INLINE void
+copy_arg(char *to, const char *from, size_t bytes)
+{
+	for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
+		__builtin_memcpy(to, from, 8);
+	while (bytes-- > 0)
+		*to++ = *from++;
+}
+
+static int
+set_attr(struct wf_g *g, const struct weft_attr *a)
+{
+	if (a->stack_bytes) {
+		int class = wf_stack_class(a->stack_bytes);
+
+		if (class < 0)
+			return class;
+		g->stack_class = (uint8_t)class;
+	}
+	if (a->prio == WEFT_IDLE)
+		g->flags |= WF_G_IDLE;
+	else if (a->prio != WEFT_NORMAL && a->prio != WEFT_URGENT)
+		return -EINVAL;
+	if (a->save & ~(WEFT_SAVE_FP | WEFT_SAVE_CXX))
+		return -EINVAL;
+	g->save = (uint8_t)a->save;
+	g->name = a->name;
+	return 0;
+}
+
+/* Any thread in the runtime; never parks. Returns the id, or -ENOMEM, -EINVAL. */
+int64_t
+wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
+	 const void *arg, size_t bytes, unsigned flags)
+{
+	struct wf_p *p = wf_m_p(m);
+	struct wf_g *g;
+	int rc = -EINVAL;
+
+	if (unlikely(bytes > WEFT_ARG_MAX || !site || !site->fn))
+		return -EINVAL;
+	g = wf_gpool_get(p);
+	if (unlikely(!g))
+		return -ENOMEM;
+	g->stack = NULL;
+	g->stack_class = wf_default_class;
+	g->flags = (uint8_t)flags;
+	g->save = 0;
+	g->name = NULL;
+	g->locals = NULL;
+	if (unlikely(attr != NULL) && (rc = set_attr(g, attr)) < 0)
+		goto out_g;
+	if (unlikely((rc = wf_stack_reserve(p, g->stack_class)) < 0))
+		goto out_g;
+	if (unlikely(wf_locals_copy_hook != NULL)) {
+		struct wf_locals *mine = m->g ? m->g->locals : m->locals;
+
+		if (mine && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
+			goto out_stack;
+	}
+	copy_arg(g->arg, arg, bytes);
+	g->site = site;
+	g->errno_saved = 0;
+	g->wg = wg;
+	g->parent = m->g ? m->g->id : 0;
+	g->id = next_id(p);
+	if (wg)
+		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE); /* acqrel: before it can end */
+	wf_count(p, n_spawned, 1);
+	wf_tsan_release(g);
+	wf_g_born(g);
+	int64_t id = g->id; /* it may be over before we return */
+	wf_submit(m, p, g, false); /* SPAWN-1 */
+	return id;
+
+out_stack:
+	wf_stack_unreserve(p, g->stack_class);
+out_g:
+	wf_gpool_put(p, g);
+	return rc;
+}
+
+/* The stack, if any, and the G go back. Not on that stack; p may be NULL. */
+void
+wf_g_bury(struct wf_p *p, struct wf_g *g)
+{
+	if (g->stack) {
+		wf_asan_unpoison(g->stack, wf_stack_bytes(g->stack_class));
+		wf_stack_give(p, g->stack_class, g->stack);
+		wf_tsan_destroy(g->tsan_fiber);
+		g->stack = NULL;
+	}
+	wf_stack_unreserve(p, g->stack_class);
+	wf_g_freed(g);
+	wf_gpool_put(p, g);
+}
+
+static void
+list_site(struct weft_site *site)
+{
+	void *head = at_load_acq(&wf_sites); /* acq: as the CAS below */
+
+	do
+		site->next_ = head;
+	while (!at_cas_acqrel(&wf_sites, &head, (void *)site)); /* acqrel: publishes next_ */
+}
+
+/* How deep did it go? Sampled: asking the kernel costs more than a goroutine. */
+static void
+measure_stack(struct wf_p *p, struct wf_g *g)
+{
+	size_t used;
+
+	if (likely(p->stack_sample > 0 && g->site->stack_used_ > 0)) {
+		p->stack_sample--;
+		return;
+	}
+	p->stack_sample = SAMPLE_EVERY;
+	used = wf_stack_used(g->stack, g->stack_class);
+	/* acqrel: the first one to measure a site lists it */
+	if (at_xchg_acqrel((wf_a32 *)&g->site->stack_used_,
+			   used > g->site->stack_used_ ? (uint32_t)used : g->site->stack_used_) == 0)
+		list_site(g->site);
+}
+
+/*
+ * The running goroutine is over. With at_base (nothing but wf_g_main below us on this stack) it
+ * may return: then m->g is a fresh goroutine that takes over the stack.
+ */
+struct wf_m *
+wf_g_exit(struct wf_m *m, int rc, bool at_base)
+{
+	struct wf_g *g = m->g, *next;
+	struct wf_p *p = wf_m_p(m);
+
+	if (unlikely(g->locals != NULL))
+		wf_locals_free_hook(g->locals);
+	if (unlikely(g->flags & WF_G_MAIN))
+		wf_main_done_hook(rc);
+	if (g->wg)
+		wf_wg_done_hook(m, g->wg);
+	if (unlikely(!wf_stack_canary_intact(g->stack, g->stack_class)))
+		wf_fatal("stack overflow in goroutine %lld (%s): its stack of %zu bytes was overrun. "
+			 "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
+			 (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
+			 4 * wf_stack_bytes(g->stack_class));
+	measure_stack(p, g);
+	at_bump(&p->n_exited, 1); /* rlx: a counter */
+	wf_g_dies(g);
+
+	next = wf_pick_direct(m, p);
+	if (next) {
+		wf_g_runs(next);
+		at_bump(&p->n_switches, 1); /* rlx: a counter */
+		m->g = next;
+		if (at_base && !next->stack && next->stack_class == g->stack_class) {
+			next->stack = g->stack;
+			next->tsan_fiber = g->tsan_fiber;
+			g->stack = NULL;
+			wf_g_bury(p, g);
+			return m;
+		}
+	}
+	m->pending = WF_PEND_DEAD; /* SPAWN-2 */
+	m->pending_g = g;
+	if (next) {
+		wf_switch_to_g(m, &g->sp, NULL, next);
+	} else {
+		m->g = NULL;
+		wf_switch_to_g0(m, &g->sp, NULL);
+	}
+	wf_broken(__FILE__, __LINE__, "a dead goroutine does not run");
+}
+
+/* Entry and deferred functions are called through another pointer type than their own. */
+__attribute__((no_sanitize("undefined"))) static int
+call_entry(struct wf_g *g)
+{
+	return g->site->fn(g->arg);
+}
+
+/* First-run trampoline: the base of every goroutine stack. */
+void
+wf_g_main(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_asan_arrive(NULL, NULL, NULL);
+	if (!WF_MUTANT(MUT_PARK_TRAMPOLINE))
+		wf_arrived(m); /* PARK-2 */
+	for (;;) {
+		struct wf_g *g = m->g;
+		int rc;
+
+		wf_tsan_acquire(g); /* what the spawner did before */
+		*m->errno_address = 0;
+		wf_leave(m);
+		rc = call_entry(g);
+		m = wf_enter(WF_CALL_B); /* another thread, perhaps */
+		m = wf_g_exit(m, rc, true);
+	}
+}
+
+WF_EXPORT int64_t
+weft_spawn(struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg, const void *arg,
+	   size_t bytes)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	int64_t id;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	id = wf_spawn(m, site, attr, wg, arg, bytes, 0);
+	wf_leave(m);
+	return id;
+}
+
+WF_EXPORT void
+weft_exit(int rc)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	if (!m || m->plain)
+		wf_fatal("weft_exit was called outside a goroutine; return from the thread instead");
+	wf_g_exit(m, rc, false);
+	wf_broken(__FILE__, __LINE__, "weft_exit returned");
+}
+
+WF_EXPORT int64_t
+weft_id(void)
+{
+	struct wf_m *m = wf_m();
+
+	/* no runtime data but our own G is read: no need to enter */
+	return m->g ? m->g->id : 0;
+}

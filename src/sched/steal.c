@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * steal.c: victims and their order. Four passes over all busy Ps, each in a random order: a
+ * random start and a random stride coprime to their number, drawn independently.
+ *
+ * STEAL-1: each pass visits every P exactly once.
+ * STEAL-2: a lone G is taken only in the last pass, after a grace (runq.h).
+ */
+#include "sched/steal.h"
+#include "sched/sched.h"
+
+enum {
+	PASSES = 4,
+#ifdef WF_TINY
+	GRACE = 1,
+#else
+	GRACE = 64, /* pauses, about 3 us: as long as another core needs to begin with it */
+#endif
+};
+
+static struct {
+	uint32_t n, count;
+	uint16_t coprime[WF_PROCS_MAX];
+} order; /* const while the world runs */
+
+static uint32_t
+gcd(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* World stopped. */
+void
+wf_steal_order_init(uint32_t procs)
+{
+	order.n = procs;
+	order.count = 0;
+	for (uint32_t i = 1; i <= procs; i++)
+		if (gcd(i, procs) == 1)
+			order.coprime[order.count++] = (uint16_t)i;
+}
+
+void
+wf_steal_walk_begin(struct wf_steal_walk *w, uint32_t r1, uint32_t r2)
+{
+	w->left = order.n;
+	w->at = r1 % order.n;
+	w->stride = order.coprime[r2 % order.count];
+}
+
+bool
+wf_steal_walk_next(struct wf_steal_walk *w, uint32_t *p)
+{
+	if (w->left == 0)
+		return false;
+	w->left--;
+	*p = w->at;
+	w->at = (w->at + w->stride) % order.n;
+	return true;
+}
+
+static struct wf_g *
+steal_from(struct wf_p *p, struct wf_p *victim, bool last)
+{
+	uint32_t n;
+	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, GRACE, &n);
+
+	if (!g)
+		return NULL;
+	if (last && n == 1)
+		at_store_rlx(&victim->lone_local, 0); /* rlx: a heuristic, see wf_submit */
+	at_bump(&p->n_steals, 1);                     /* rlx: counters */
+	at_bump(&p->n_stolen, n);
+	return g;
+}
+
+/* On g0, spinning, with P p whose queue is empty. */
+struct wf_g *
+wf_steal(struct wf_m *m, struct wf_p *p)
+{
+	for (int pass = 0; pass < PASSES; pass++) {
+		struct wf_steal_walk w;
+		uint32_t i;
+
+		wf_steal_walk_begin(&w, (uint32_t)wf_rand64(&m->rand), (uint32_t)wf_rand64(&m->rand));
+		while (wf_steal_walk_next(&w, &i)) {
+			struct wf_p *victim = wf_sched.allp[i];
+			struct wf_g *g;
+
+			if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
+				return NULL;
+			/* rlx: a hint; idle Ps have empty queues */
+			if (victim == p || at_load_rlx(&victim->state) != WF_P_RUNNING)
+				continue;
+			if ((g = steal_from(p, victim, pass == PASSES - 1)))
+				return g;
+		}
+	}
+	return NULL;
+}
+
+/* Any thread. After a full fence this is the re-check of the idle protocol (idle.c). */
+bool
+wf_any_queued(void)
+{
+	uint32_t n = at_load_rlx(&wf_sched.procs); /* rlx: changes while the world is stopped */
+
+	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (!wf_runq_empty(&wf_sched.allp[i]->runq))
+			return true;
+	return false;
+}

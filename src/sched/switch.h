@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * switch.h: leave one context, arrive in another, and tell the sanitizers. Only park.c, spawn.c
+ * and loop.c switch.
+ */
+#ifndef WF_SCHED_SWITCH_H
+#define WF_SCHED_SWITCH_H
+
+#include "arch/ctx.h"
+#include "base/sanitizer.h"
+#include "core/stack.h"
+#include "sched/sched.h"
+
+/* Holder of the P. The G gets its stack now that it first runs. */
+WF_INLINE void
+wf_bind_stack(struct wf_p *p, struct wf_g *g)
+{
+	g->stack = wf_stack_take(p, g->stack_class);
+	g->tsan_fiber = wf_tsan_create();
+}
+
+/* What may run next without asking g0: NULL sends the caller there. */
+WF_INLINE struct wf_g *
+wf_pick_direct(struct wf_m *m, struct wf_p *p)
+{
+	bool inherit = false;
+	struct wf_g *next;
+
+	/* rlx: a request that is seen late is repeated by the stopper */
+	if (unlikely(p->fair == 0 || at_load_rlx(&m->lease) > WF_FENCED ||
+		     at_load_rlx(&wf_sched.stopping)))
+		return NULL;
+	next = wf_pick_local(p, &inherit);
+	if (!next)
+		return NULL;
+	if (!inherit) {
+		at_bump(&p->tick, 1); /* rlx: the monitor only compares */
+		p->fair--;
+	}
+	return next;
+}
+
+/* From the goroutine whose context goes to *save (from NULL: from g0) to goroutine `to`, which
+   is RUNNING and m->g already. asan_save NULL: the context left is never entered again. */
+WF_INLINE struct wf_m *
+wf_switch_to_g(struct wf_m *m, void **save, void **asan_save, struct wf_g *to)
+{
+	bool fresh = to->stack == NULL;
+
+	if (fresh)
+		wf_bind_stack(wf_m_p(m), to);
+	wf_asan_leave(asan_save, to->stack, wf_stack_bytes(to->stack_class));
+	wf_tsan_switch(to->tsan_fiber);
+	(void)asan_save;
+	if (fresh)
+		return wf_ctx_start(save, wf_stack_top(to->stack, to->stack_class), wf_g_main, m);
+	return wf_ctx_switch(save, to->sp, m);
+}
+
+WF_INLINE struct wf_m *
+wf_switch_to_g0(struct wf_m *m, void **save, void **asan_save)
+{
+	wf_asan_leave(asan_save, m->g0_lo, m->g0_bytes);
+	wf_tsan_switch(m->tsan_fiber);
+	(void)asan_save;
+	return wf_ctx_switch(save, m->g0_sp, m);
+}
+
+#endif

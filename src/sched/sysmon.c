@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sysmon.c: the monitor, a thread without a P. It looks at the clock so that nobody else must.
+ *
+ * At each look: work that waits while a P idles gets a thread (the backstop of wf_submit's lone
+ * rule and of failed thread starts); a P that has been with the same goroutine for a slice while
+ * work waits is taken back (handoff.h). Looks are 50 us apart while something happens and back
+ * off to 10 ms; with every P idle the monitor sleeps until one is not.
+ *
+ * MON-1: a look after an oversleep (stopped process, throttled CPU) judges nobody: the samples
+ *        are taken anew.
+ * MON-2: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
+ */
+#include "sched/sched.h"
+
+#include <errno.h>
+
+static const int64_t LOOK_MIN_NS = 50000, LOOK_MAX_NS = 10000000;
+#ifdef WF_TORTURE
+static const int64_t SLICE_NS = 0; /* take whatever can be taken */
+#else
+static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
+#endif
+enum {
+	QUIET_LOOKS = 50,    /* looks without an event before backing off */
+	COMPUTING_MAX = 256, /* threads that compute without a P */
+};
+
+static struct {
+	struct wf_note note; /* wakes the monitor from its deep sleep, or to end */
+	struct wf_note ended;
+	wf_a32 stop;
+	struct wf_m *m;
+	int64_t seen;
+	bool said_full;
+} mon;
+
+/* "Work waits" as far as this P is concerned. */
+static bool
+work_waits(const struct wf_p *p)
+{
+#ifdef WF_TORTURE
+	(void)p;
+	return true;
+#else
+	return !wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0;
+#endif
+}
+
+static bool
+may_take_more(void)
+{
+	if (at_load_rlx(&wf_sched.computing) < COMPUTING_MAX) /* rlx: a limit */
+		return true;
+	if (!mon.said_full)
+		wf_say("%d goroutines compute without giving way; others wait for them. Call "
+		       "weft_checkpoint() in long loops",
+		       COMPUTING_MAX);
+	mon.said_full = true;
+	return false;
+}
+
+/* A P past its slice, as sampled: a candidate. */
+static bool
+overdue(struct wf_p *p, int64_t now)
+{
+	uint32_t tick = at_load_rlx(&p->tick); /* rlx: compared only; confirmed after the ask */
+
+	if (at_load_rlx(&p->state) != WF_P_RUNNING || tick != p->seen_tick) { /* rlx: a hint */
+		p->seen_tick = tick;
+		p->seen_ns = now;
+		return false;
+	}
+	return now - p->seen_ns >= SLICE_NS && work_waits(p);
+}
+
+/* One membarrier serves all candidates of a look. True if a P was taken. */
+static bool
+retake(int64_t now)
+{
+	static struct {
+		struct wf_m *m;
+		struct wf_p *p;
+	} asked[WF_PROCS_MAX]; /* the monitor's */
+	uint32_t n = 0, taken = 0;
+
+	if (at_load_acq(&wf_sched.stopping)) /* acq: the stopper does the asking then */
+		return false;
+	wf_lock(&wf_lease_lock);
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a stale number is harmless */
+		struct wf_p *p = wf_sched.allp[i];
+		struct wf_m *m = at_load_acq(&p->m); /* acq: confirmed by the decision */
+
+		if (overdue(p, now) && m && may_take_more() && wf_lease_ask(m)) {
+			asked[n].m = m;
+			asked[n++].p = p;
+		}
+	}
+	if (n > 0)
+		wf_lease_barrier();
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_p *p = asked[i].p;
+
+		if (wf_lease_decide(asked[i].m, p, p->seen_tick, true)) {
+			at_bump(&p->n_retakes, 1); /* rlx: ours for the moment */
+			asked[taken++].p = p;
+		}
+	}
+	wf_unlock(&wf_lease_lock);
+	for (uint32_t i = 0; i < taken; i++) {
+		asked[i].p->seen_ns = now;
+		wf_handoff(mon.m, asked[i].p);
+	}
+	return taken > 0;
+}
+
+/* Work and an idle P, and nobody on the way: see to it, and let the next lone G wake at once. */
+static bool
+wake_for_waiting_work(void)
+{
+	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 || !wf_idle_any() ||
+	    !wf_any_queued()) /* rlx: looked at again soon */
+		return false;
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a heuristic */
+		struct wf_p *p = wf_sched.allp[i];
+
+		if (!wf_runq_empty(&p->runq))
+			at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
+	}
+	wf_wake_one(mon.m);
+	return true;
+}
+
+static void
+forget_samples(int64_t now)
+{
+	for (uint32_t i = 0; i < wf_sched.np_made; i++)
+		wf_sched.allp[i]->seen_ns = now;
+}
+
+static bool
+all_idle(void)
+{
+	return at_load_rlx(&wf_sched.npidle) == at_load_rlx(&wf_sched.procs); /* rlx: fenced by MON-2 */
+}
+
+/* Nothing has happened for long. MON-2 */
+static void
+deep_sleep(void)
+{
+	uint64_t futexes = 0;
+
+	at_store_rlx(&wf_sched.monitor_sleeps, 1); /* rlx: the fence orders it */
+	fence_seq();                               /* pairs with the RMW that takes a P */
+	if (all_idle() && !at_load_acq(&mon.stop)) /* acq: nothing, but stop is final */
+		wf_note_sleep(&mon.note, -1, &futexes);
+	else if (at_xchg_acqrel(&wf_sched.monitor_sleeps, 0) == 1) /* acqrel: one of us ends it */
+		return;
+	else
+		wf_note_sleep(&mon.note, -1, &futexes); /* somebody is about to wake us */
+	wf_note_clear(&mon.note);
+	forget_samples(os_now_ns());
+}
+
+/* Any thread that has taken a P while the monitor sleeps. */
+void
+wf_monitor_wake(void)
+{
+	if (at_xchg_acqrel(&wf_sched.monitor_sleeps, 0) == 1) /* acqrel: one waker, NOTE-1 */
+		wf_note_wake(&mon.note);
+}
+
+static bool
+look(int64_t now, int64_t slept)
+{
+	bool did;
+
+	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)now); /* rlx: only shown to people */
+	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
+		forget_samples(now); /* MON-1 */
+	mon.seen = now;
+	did = wake_for_waiting_work();
+	return retake(now) || did;
+}
+
+static void *
+monitor_main(void *arg)
+{
+	int64_t delay = LOOK_MIN_NS;
+	int quiet = 0;
+
+	(void)arg;
+	wf_m_set(mon.m);
+	mon.m->errno_address = os_errno_address();
+	os_thread_name("weft-monitor");
+	os_timer_slack();
+	mon.seen = os_now_ns();
+	while (!at_load_acq(&mon.stop)) { /* acq: final */
+		os_sleep_ns(delay);
+		if (look(os_now_ns(), delay))
+			quiet = 0;
+		else
+			quiet++;
+#ifdef WF_TORTURE
+		continue;
+#endif
+		if (quiet < QUIET_LOOKS)
+			delay = LOOK_MIN_NS;
+		else if (delay < LOOK_MAX_NS)
+			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
+		else if (all_idle())
+			deep_sleep();
+	}
+	wf_m_free(mon.m);
+	wf_note_wake(&mon.ended);
+	return NULL;
+}
+
+/* 0 or -errno. */
+int
+wf_monitor_start(void)
+{
+	int rc;
+
+	wf_note_clear(&mon.note);
+	wf_note_clear(&mon.ended);
+	at_store_rlx(&mon.stop, 0);                /* rlx: before its thread exists */
+	at_store_rlx(&wf_sched.monitor_sleeps, 0); /* rlx: as above */
+	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)os_now_ns()); /* rlx: as above */
+	mon.said_full = false;
+	mon.m = wf_m_alloc(true);
+	if (!mon.m)
+		return -ENOMEM;
+	rc = os_thread_start(monitor_main, NULL);
+	if (rc < 0)
+		wf_m_free(mon.m);
+	return rc;
+}
+
+void
+wf_monitor_stop(void)
+{
+	uint64_t futexes = 0;
+
+	at_store_rel(&mon.stop, 1); /* rel: final */
+	fence_seq();                /* before the look at monitor_sleeps; pairs with deep_sleep */
+	wf_monitor_wake();
+	wf_note_sleep(&mon.ended, -1, &futexes);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c: Ms: create, sleep, wake, end; and the M of a plain thread.
+ *
+ * M-1: an M is on the idle list, or has or is handed a P, or runs user code without one. The
+ *      first holds exactly while m->idle is set, under sched.lock.
+ * M-2: struct wf_m is never freed, only reused: the lease words stay valid (LEASE-1).
+ * M-3: nm counts the threads of this run, from before they exist until they are past the last
+ *      use of anything but their own M.
+ */
+#include "core/stack.h"
+#include "base/sanitizer.h"
+#include "sched/sched.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+	MS_PER_MAP = 32,
+};
+static const int64_t REAP_NS = INT64_C(5000000000); /* an idle thread more than needed ends */
+
+struct wf_m wf_m_unknown; /* lease NONE; shared by all threads that have not called yet */
+#ifndef WF_SIM
+__thread struct wf_m *wf_self = &wf_m_unknown;
+#endif
+
+/* ---- records */
+
+static struct wf_m *
+take_free_record(void)
+{
+	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
+		if (!m->in_use) {
+			m->in_use = true;
+			return m;
+		}
+	return NULL;
+}
+
+static bool
+add_records(void)
+{
+	size_t page = os_page_bytes();
+	size_t bytes = (MS_PER_MAP * sizeof(struct wf_m) + page - 1) / page * page;
+	static uint32_t next_id; /* under sched.lock */
+	struct wf_m *ms;
+
+	if (os_reserve(bytes, page, (void **)&ms) < 0)
+		return false;
+	wf_lock(&wf_sched.lock);
+	for (int i = 0; i < MS_PER_MAP; i++) {
+		ms[i].id = next_id++;
+		ms[i].all_next = wf_sched.all_ms;
+		wf_sched.all_ms = &ms[i];
+	}
+	wf_unlock(&wf_sched.lock);
+	return true;
+}
+
+/* A record for a thread, or NULL. Any thread. */
+struct wf_m *
+wf_m_alloc(bool plain)
+{
+	struct wf_m *m;
+
+	do {
+		wf_lock(&wf_sched.lock);
+		m = take_free_record();
+		wf_unlock(&wf_sched.lock);
+	} while (!m && add_records());
+	if (!m)
+		return NULL;
+	m->plain = plain;
+	m->run = at_load_rlx(&wf_sched.run); /* rlx: set before anybody runs */
+	m->g = NULL;
+	m->nextp = NULL;
+	m->old_p = NULL;
+	m->pending = WF_PEND_NONE;
+	m->spinning = false;
+	m->futexes = 0;
+	m->held_ranks = 0;
+	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
+	at_store_rlx(&m->p, NULL);           /* rlx: not yet reachable */
+	at_store_rlx(&m->in_rt, 1);          /* rlx: born inside */
+	at_store_rel(&m->lease, WF_NONE);    /* rel: all of the above */
+	wf_note_clear(&m->note);
+	return m;
+}
+
+void
+wf_m_free(struct wf_m *m)
+{
+	wf_lock(&wf_sched.lock);
+	m->in_use = false;
+	wf_unlock(&wf_sched.lock);
+}
+
+static void
+set_up_this_thread(struct wf_m *m)
+{
+	m->errno_address = os_errno_address();
+	m->tid = os_tid();
+	m->tsan_fiber = wf_tsan_current();
+	wf_m_set(m);
+}
+
+/* A plain thread calls for the first time: it gets a record, and is inside the runtime. */
+struct wf_m *
+wf_m_attach(void)
+{
+	struct wf_m *m = wf_m_alloc(true);
+
+
+	if (!m)
+		wf_fatal("out of memory for the record of a thread that calls weft");
+	set_up_this_thread(m);
+	os_thread_on_exit(m);
+	return m;
+}
+
+/* ---- the life of an M's thread */
+
+static void *
+m_main(void *arg)
+{
+	struct wf_m *m = arg;
+	char name[16];
+	bool counted;
+
+	set_up_this_thread(m);
+	snprintf(name, sizeof(name), "weft-m%u", m->id);
+	os_thread_name(name);
+	os_altstack_install(&m->altstack);
+	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
+	wf_trace(WF_TR_M, 1, m);
+	wf_p_acquire(m, m->nextp);
+	m->nextp = NULL;
+	wf_m_loop(m);
+	wf_trace(WF_TR_M, 0, m);
+	os_altstack_remove(m->altstack);
+	wf_lock(&wf_sched.lock);
+	counted = at_load_rlx(&m->lease) != WF_OVER; /* rlx: our own; M-3 */
+	if (counted)
+		wf_sched.nm--;
+	m->in_use = false;
+	wf_unlock(&wf_sched.lock);
+	return NULL;
+}
+
+static void
+idle_unlink(struct wf_m *m)
+{
+	wf_assert_held(&wf_sched.lock);
+	if (m->idle_prev)
+		m->idle_prev->idle_next = m->idle_next;
+	else
+		wf_sched.idle_ms = m->idle_next;
+	if (m->idle_next)
+		m->idle_next->idle_prev = m->idle_prev;
+	m->idle = false;
+	wf_sched.nmidle--;
+}
+
+static void
+idle_link(struct wf_m *m)
+{
+	wf_assert_held(&wf_sched.lock);
+	m->idle_prev = NULL;
+	m->idle_next = wf_sched.idle_ms;
+	if (m->idle_next)
+		m->idle_next->idle_prev = m;
+	wf_sched.idle_ms = m;
+	m->idle = true;
+	wf_sched.nmidle++;
+}
+
+/* No thread can be had: the P's work goes where others find it, and the monitor tries again. */
+static int
+start_failed(struct wf_p *p, bool spinning, int rc)
+{
+	struct wf_glist l = {0};
+
+	wf_runq_drain(&p->runq, &l);
+	if (l.size > 0)
+		wf_globq_put_head(&wf_globq, &l);
+	wf_idle_put(p);
+	if (spinning)
+		wf_spin_cancel();
+	wf_lock(&wf_sched.lock);
+	wf_sched.want_thread = true;
+	wf_unlock(&wf_sched.lock);
+	return rc;
+}
+
+/* P in hand: an idle M, best the one that had this P last, or a new thread runs it. Any thread.
+   0, or -errno: then the P is idle and its work in the global queue. */
+int
+wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
+{
+	struct wf_m *t;
+	int rc;
+
+	wf_lock(&wf_sched.lock);
+	t = p->last_m && p->last_m->idle ? p->last_m : wf_sched.idle_ms;
+	if (t) {
+		idle_unlink(t);
+		p->last_m = t;
+		t->nextp = p;
+		t->spinning = spinning;
+		wf_unlock(&wf_sched.lock);
+		wf_count(m ? wf_m_p(m) : NULL, n_futexes, 1);
+		wf_note_wake(&t->note);
+	} else {
+		bool full = wf_sched.nm >= (uint32_t)wf_sched.max_threads;
+
+		wf_sched.nm += !full;
+		wf_unlock(&wf_sched.lock);
+		if (full)
+			return start_failed(p, spinning, -EAGAIN);
+		t = wf_m_alloc(false);
+		if (t) {
+			t->nextp = p;
+			t->spinning = spinning;
+		}
+		rc = t ? os_thread_start(m_main, t) : -ENOMEM;
+		if (rc < 0) {
+			if (t)
+				wf_m_free(t);
+			wf_lock(&wf_sched.lock);
+			wf_sched.nm--;
+			wf_unlock(&wf_sched.lock);
+			return start_failed(p, spinning, rc);
+		}
+	}
+	if (at_load_rlx(&wf_sched.monitor_sleeps)) /* rlx: the P was taken by an RMW before */
+		wf_monitor_wake();
+	return 0;
+}
+
+/* On g0, without a P. Sleep until handed one; false: the thread must end. */
+bool
+wf_m_stop(struct wf_m *m)
+{
+	ASSERT(!m->spinning && wf_m_p(m) == NULL);
+	wf_lock(&wf_sched.lock);
+	if (wf_sched.ending) {
+		wf_unlock(&wf_sched.lock);
+		return false;
+	}
+	idle_link(m);
+	if (!wf_deadlock_suspected()) {
+		wf_unlock(&wf_sched.lock);
+	} else {
+		wf_unlock(&wf_sched.lock);
+		wf_deadlock_report();
+	}
+	while (!wf_note_sleep(&m->note, REAP_NS, &m->futexes)) {
+		bool end;
+
+		wf_lock(&wf_sched.lock);
+		/* rlx: a limit */
+		end = m->idle && wf_sched.nm > at_load_rlx(&wf_sched.procs) + 2;
+		if (end)
+			idle_unlink(m);
+		wf_unlock(&wf_sched.lock);
+		if (end)
+			return false;
+	}
+	wf_note_clear(&m->note);
+	if (!m->nextp)
+		return false;
+	wf_p_acquire(m, m->nextp);
+	wf_count(m->nextp, n_futexes, m->futexes);
+	m->futexes = 0;
+	m->nextp = NULL;
+	return true;
+}
+
+int
+wf_threads_ours(void)
+{
+	int n = 2; /* the monitor, and the caller of weft_run */
+
+	wf_assert_held(&wf_sched.lock);
+	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
+		n += m->in_use && !m->plain;
+	return n;
+}
+
+/* ---- the end of a run: the world is stopped, nobody has a P */
+
+static bool
+end_one_idle(void)
+{
+	struct wf_m *m;
+
+	wf_lock(&wf_sched.lock);
+	m = wf_sched.idle_ms;
+	if (m) {
+		idle_unlink(m);
+		m->nextp = NULL;
+	}
+	wf_unlock(&wf_sched.lock);
+	if (m)
+		wf_note_wake(&m->note);
+	return m != NULL;
+}
+
+/* Threads in user code are left behind: OVER is what they find when they call next. True if all
+   threads of the run are gone or left behind, and nobody is inside. */
+static bool
+leave_the_rest(void)
+{
+	uint32_t left;
+	bool inside = false;
+
+	wf_lock(&wf_lease_lock);
+	wf_lock(&wf_sched.lock);
+	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
+		uint32_t taken = WF_TAKEN;
+
+		if (!m->in_use)
+			continue;
+		/* acqrel: the owner finds OVER, or was first and comes to sleep */
+		if (!m->plain && m->run == at_load_rlx(&wf_sched.run) && /* rlx: as set at start */
+		    at_cas_acqrel(&m->lease, &taken, WF_OVER)) {
+			wf_sched.nm--;
+			at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+			wf_preempt_word_add(-1);
+		}
+		/* acq: it has done with everything shared */
+		if ((m->plain || m->run == at_load_rlx(&wf_sched.run)) && at_load_acq(&m->in_rt) &&
+		    !at_load_acq(&m->at_rest)) /* acq: as above */
+			inside = true;
+	}
+	left = wf_sched.nm;
+	wf_unlock(&wf_sched.lock);
+	wf_unlock(&wf_lease_lock);
+	return left == 0 && !inside;
+}
+
+void
+wf_ms_end(void)
+{
+	wf_lock(&wf_sched.lock);
+	wf_sched.ending = true;
+	wf_unlock(&wf_sched.lock);
+	wf_lease_barrier(); /* every in_rt stored before is visible below */
+	while (!leave_the_rest()) {
+		while (end_one_idle())
+			;
+		os_sleep_ns(20000);
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wg.c: wait groups: one word, count and a "somebody waits" bit.
+ *
+ * WG-1: the add that brings the count to zero is the last access to the object if nobody waits.
+ * WG-2: if somebody waits, the bit is cleared under the bucket's lock, before anybody is woken,
+ *       and that is the last access. Until then a waiter that finds the count at zero but the
+ *       bit set waits too: it would otherwise return, and free the word under us.
+ */
+#include "core/wgword.h"
+#include "wait/waitq.h"
+#include "wait/wg.h"
+
+#include <errno.h>
+
+static void
+wake_all(struct wf_m *m, struct weft_wg *wg)
+{
+	struct wf_bucket *b = wf_bucket_of(wg);
+	struct wf_waiter *w;
+
+	wf_lock(&b->lock);
+	w = wf_waiters_take(b, wg);
+	at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2 */
+	wf_unlock(&b->lock);
+	wf_wake_chain(m, w, 0);
+}
+
+WF_COLD static void
+misuse(void)
+{
+	wf_fatal("negative wait group counter: weft_wg_done or weft_wg_add(-n) was called more often "
+		 "than goroutines were added. Call weft_wg_add before the goroutine starts, or use "
+		 "weft_wg_go");
+}
+
+/* In the runtime, any thread. */
+void
+wf_wg_add(struct wf_m *m, struct weft_wg *wg, int64_t n)
+{
+	uint64_t delta = (uint64_t)n * WF_WG_ONE;
+	uint64_t word;
+
+	wf_tsan_release(wg);
+	/* acqrel: what was done before the count fell is visible to the waiter; WG-1 */
+	word = at_add_acqrel(wf_wg_word(wg), delta) + delta;
+	if (unlikely((int64_t)word < 0))
+		misuse();
+	if (unlikely(word == WF_WG_WAITED))
+		wake_all(m, wg);
+}
+
+void
+wf_wg_done(struct wf_m *m, struct weft_wg *wg)
+{
+	wf_wg_add(m, wg, -1);
+}
+
+WF_EXPORT void
+weft_wg_add(struct weft_wg *wg, int64_t n)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+
+	if (!m)
+		return;
+	wf_wg_add(m, wg, n);
+	wf_leave(m);
+}
+
+WF_EXPORT void
+weft_wg_done(struct weft_wg *wg)
+{
+	weft_wg_add(wg, -1);
+}
+
+/* True: the caller waits (the bucket is locked); false: the count is zero. */
+static bool
+must_wait(struct weft_wg *wg, struct wf_bucket *b)
+{
+	uint64_t word;
+
+	wf_lock(&b->lock);
+	word = at_load_acq(wf_wg_word(wg)); /* acq: as in weft_wg_wait */
+	while (word != 0) {
+		if (word & WF_WG_WAITED)
+			return true; /* WG-2: the waker has yet to take this lock */
+		/* acqrel: from now on the last one down comes to the bucket */
+		if (at_cas_acqrel(wf_wg_word(wg), &word, word | WF_WG_WAITED))
+			return true;
+	}
+	wf_unlock(&b->lock);
+	return false;
+}
+
+WF_EXPORT int
+weft_wg_wait(struct weft_wg *wg)
+{
+	struct wf_bucket *b;
+	struct wf_m *m;
+	int rc = 0;
+
+	m = wf_enter(WF_CALL_B);
+	if (!m)
+		return -ENOTSUP;
+	if (at_load_acq(wf_wg_word(wg)) != 0) { /* acq: pairs with the last done */
+		b = wf_bucket_of(wg);
+		if (must_wait(wg, b))
+			rc = wf_wait_at(&m, b, wg, WF_WAIT_WG);
+	}
+	wf_tsan_acquire(wg);
+	wf_leave(m);
+	return rc;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os_sim.c: base/os.h on the explorer: the kernel of the model tests.
+ *
+ * Threads, futexes and membarrier are the explorer's. The clock stands still but for sleeps that
+ * end by time, and those end when nobody else can run (or early, where the scenario allows it).
+ * Memory comes from one arena that each execution uses from its start again, at the same
+ * addresses. What no scenario needs is refused with -ENOSYS.
+ * Not here: the production calls (src/base/os.c).
+ */
+#include "os_sim.h"
+#include "explore.h"
+#include "base/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, ARENA = 256 << 20 }; /* bytes; touched pages only */
+
+static struct {
+	int64_t now_ns;
+	size_t used; /* of the arena */
+	struct {
+		void *(*fn)(void *);
+		void *arg;
+		void *on_exit;
+		int errno_value;
+	} thread[SIM_THREADS + 1]; /* the last is for setup and checks */
+	unsigned starts;
+	void (*exit_hook)(void *);
+	struct {
+		void *(*fn)(void *);
+		void *arg;
+	} start[SIM_THREADS];
+} k;
+
+static char *arena;
+
+void
+os_sim_reset(void)
+{
+	if (!arena) {
+		arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (arena == MAP_FAILED)
+			abort();
+	}
+	if (k.used)
+		madvise(arena, k.used, MADV_DONTNEED);
+	memset(&k, 0, sizeof(k));
+	k.now_ns = 1000000000; /* zero is "never" in places */
+}
+
+static unsigned
+slot(void)
+{
+	int id = sim_self();
+	return id < 0 ? SIM_THREADS : (unsigned)id;
+}
+
+/* ---- futex */
+
+static void
+time_passed(int64_t until_ns)
+{
+	if (k.now_ns < until_ns)
+		k.now_ns = until_ns;
+}
+
+int
+os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
+{
+	int64_t until = k.now_ns + timeout_ns;
+
+	switch (sim_futex_wait(&word->v, value, timeout_ns >= 0)) {
+	case SIM_DIFFERS:
+		return -EAGAIN;
+	case SIM_EARLY:
+		return -EINTR;
+	case SIM_TIMEOUT:
+		time_passed(until);
+		return -ETIMEDOUT;
+	case SIM_WOKEN:
+		break;
+	}
+	return 0;
+}
+
+int
+os_futex_wake(wf_a32 *word, int count)
+{
+	return sim_wake(&word->v, count);
+}
+
+/* ---- threads */
+
+static void
+thread_entry(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	k.start[i].fn(k.start[i].arg);
+	if (k.exit_hook && k.thread[slot()].on_exit)
+		k.exit_hook(k.thread[slot()].on_exit);
+}
+
+int
+os_thread_start(void *(*fn)(void *), void *arg)
+{
+	unsigned i = k.starts++;
+
+	if (i >= SIM_THREADS)
+		return -EAGAIN;
+	k.start[i].fn = fn;
+	k.start[i].arg = arg;
+	sim_thread(thread_entry, (void *)(uintptr_t)i);
+	return 0;
+}
+
+int
+os_tid(void)
+{
+	return 1 + (int)slot();
+}
+
+void
+os_thread_name(const char *name)
+{
+	sim_note("named %s", name);
+}
+
+int
+os_thread_count(void)
+{
+	return -ENOSYS;
+}
+
+void
+os_thread_on_exit(void *arg)
+{
+	k.thread[slot()].on_exit = arg;
+}
+
+int
+os_thread_exit_hook(void (*hook)(void *arg))
+{
+	k.exit_hook = hook;
+	return 0;
+}
+
+void
+os_yield(void)
+{
+	sim_relax();
+}
+
+int
+os_cpu_count(void)
+{
+	return 2;
+}
+
+int *
+os_errno_address(void)
+{
+	return &k.thread[slot()].errno_value;
+}
+
+void
+os_stack_bounds(const void **lo, size_t *bytes)
+{
+	/* the neighbourhood of the caller's frame: enough for what only shows it */
+	*bytes = 16 * PAGE;
+	*lo = (const char *)__builtin_frame_address(0) - 15 * PAGE;
+}
+
+int
+os_on_fork_child(void (*fn)(void))
+{
+	(void)fn;
+	return 0;
+}
+
+/* ---- memory */
+
+size_t
+os_page_bytes(void)
+{
+	return PAGE;
+}
+
+int
+os_reserve(size_t bytes, size_t align, void **out)
+{
+	size_t at = align > PAGE ? (k.used + align - 1) & ~(align - 1) : k.used;
+
+	if (!arena || at + bytes > ARENA)
+		return -ENOMEM;
+	k.used = (at + bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	*out = arena + at;
+	return 0;
+}
+
+void
+os_release(void *addr, size_t bytes)
+{
+	sim_forget(addr, bytes); /* its addresses come back with the next execution only */
+}
+
+int
+os_discard(void *addr, size_t bytes)
+{
+	return madvise(addr, bytes, MADV_DONTNEED) ? -errno : 0;
+}
+
+int
+os_guard(void *addr, size_t bytes)
+{
+	(void)addr, (void)bytes;
+	return 0;
+}
+
+int
+os_protect_none(void *addr, size_t bytes)
+{
+	(void)addr, (void)bytes;
+	return 0;
+}
+
+void
+os_hint_hugepage(void *addr, size_t bytes, bool yes)
+{
+	(void)addr, (void)bytes, (void)yes;
+}
+
+int
+os_resident(void *addr, size_t pages, unsigned char *vec)
+{
+	(void)addr, (void)pages, (void)vec;
+	return -ENOSYS;
+}
+
+void
+os_name_memory(void *addr, size_t bytes, const char *name)
+{
+	(void)bytes;
+	sim_name(addr, "%s", name);
+}
+
+/* ---- ordering, clock, the rest */
+
+int
+os_membarrier_register(void)
+{
+	return 0;
+}
+
+void
+os_membarrier(void)
+{
+	sim_membarrier();
+}
+
+int64_t
+os_now_ns(void)
+{
+	return k.now_ns;
+}
+
+void
+os_sleep_ns(int64_t ns)
+{
+	int64_t until = k.now_ns + ns;
+
+	sim_block_timed(&k.thread[slot()]);
+	time_passed(until);
+}
+
+void
+os_timer_slack(void)
+{
+}
+
+int
+os_write_all(int fd, const void *buf, size_t bytes)
+{
+	(void)fd;
+	sim_note("writes %.*s", (int)bytes, (const char *)buf);
+	return 0;
+}
+
+const char *
+os_getenv(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+void
+os_exit(int status)
+{
+	sim_fail("the process exits with status %d", status);
+	abort();
+}
+
+int
+os_altstack_install(void **mem)
+{
+	*mem = NULL;
+	return 0;
+}
+
+void
+os_altstack_remove(void *mem)
+{
+	(void)mem;
+}
+
+int
+os_segv_install(os_segv_fn *fn)
+{
+	(void)fn;
+	return 0;
+}

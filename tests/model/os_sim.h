@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* os_sim.h: what a scenario must know of os_sim.c. */
+#ifndef WF_TESTS_OS_SIM_H
+#define WF_TESTS_OS_SIM_H
+
+/* In setup: a new kernel for this execution. Clock, threads and all reserved memory start over. */
+void os_sim_reset(void);
+
+#endif
