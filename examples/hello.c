@@ -42,12 +42,14 @@ app(struct app *a)
 	started = now_ms();
 	weft_wg_wait(&wg);
 	weft_stats(&s);
-	printf("%ld goroutines on %d procs and %d threads: started in %.1f ms, joined after %.1f ms\n",
-	       a->goroutines, s.procs, s.threads, started - start, now_ms() - start);
+	printf(
+	    "%ld goroutines on %d procs and %d threads: started in %.1f ms, joined after %.1f ms\n",
+	    a->goroutines, s.procs, s.threads, started - start, now_ms() - start);
 	printf("switches %llu   steals %llu (%llu goroutines)   wake-ups %llu   sum %ld\n",
 	       (unsigned long long)s.total.switches, (unsigned long long)s.total.steals,
 	       (unsigned long long)s.total.stolen, (unsigned long long)s.total.wakes, sum);
-	printf("next: ./weft run --procs 1 examples/hello.c, or WEFT_DEBUG=stacks=1 ./weft run examples/hello.c\n");
+	printf("next: ./weft run --procs 1 examples/hello.c, or WEFT_DEBUG=stacks=1 ./weft run "
+	       "examples/hello.c\n");
 	return sum == a->goroutines * (a->goroutines + 1) / 2 ? 0 : 1;
 }
 

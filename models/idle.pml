@@ -134,32 +134,36 @@ inline wake_one(me, q) {
                 :: else
                 fi
            };
-#ifndef MUT_NO_NEED
+#ifdef MUT_NEED_EARLY
+                /* The request goes out while we still count as a looker.  A
+                 * real looker may erase it, find something else, see our
+                 * count and think that it is not the last; then we leave. */
                 sb[me]!NEED1;
                 atomic {
+                        DRAINED(me);
+                        take_idle(me, q);
+                        if
+                        :: q != NONE -> start_m(q); break
+                        :: else
+                        fi
+                };
+#endif
+                atomic { DRAINED(me) -> nspin-- };
+#ifndef MUT_NEED_EARLY
+#ifndef MUT_NO_NEED
+                /* After the count went down, never before: only now is a
+                 * looker that erases the request sure to look for our work
+                 * too, or to wake the next one. */
+                sb[me]!NEED1;
 #ifndef MUT_NEED_FENCE
                 DRAINED(me);
 #endif
-                take_idle(me, q);
-                if
-                :: q != NONE -> start_m(q); break
-                :: else
-                fi
-                };
 #endif
-#ifdef MUT_WAKE_FENCE
-                /* the load of the mask passes the store to the count */
-                if
-                :: idle == 0 -> atomic { DRAINED(me) -> nspin--; break }
-                :: else -> atomic { DRAINED(me) -> nspin-- }
-                fi;
-#else
-                atomic { DRAINED(me) -> nspin-- };
+#endif
 #ifdef MUT_WAKE_NO_LOOP
                 break;
 #endif
                 atomic { if :: idle == 0 -> break :: else fi };
-#endif
                 atomic {
                         DRAINED(me) ->
                         if

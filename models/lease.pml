@@ -19,6 +19,12 @@
 #define NP 1
 #endif
 #define NG 2
+#ifndef LOOKS
+#define LOOKS 2         /* requests the monitor makes */
+#endif
+#ifndef STOPS
+#define STOPS 1         /* times the world is stopped */
+#endif
 #define NONE 7
 
 mtype = { L_NONE, HELD, ASKED, URGED, TAKEN };
@@ -26,11 +32,14 @@ mtype = { L_NONE, HELD, ASKED, URGED, TAKEN };
 mtype lease[NM] = L_NONE;
 bool  in_rt[NM] = true;         /* an M starts in its scheduler loop */
 byte  mp[NM] = NONE;            /* m->p as other threads see it */
-byte  tick[NP];                 /* schedules on this P, modulo 4 */
+byte  tick[NP];                 /* schedules on this P, modulo 2 */
 byte  idle;                     /* mask of idle Ps */
 bool  stop;                     /* stop-the-world wants all Ps */
 byte  stopped;                  /* mask of Ps it has */
-bool  rq[NG] = true;            /* runnable goroutines */
+byte  runnable = NG;            /* queued goroutines; all alike */
+#ifdef MUT_STALE_M
+byte  last_queued;
+#endif
 bool  lease_lock;               /* LEASE-2: one requester at a time */
 
 /* Ghosts: who may use the P, and who is in the middle of using it. */
@@ -39,23 +48,25 @@ bool  lease_lock;               /* LEASE-2: one requester at a time */
 byte  owner[NP] = BY_IDLE;
 bool  busy[NP];
 
-mtype = { S_INRT, S_LEASE, S_MP };
-chan sb[NM] = [2] of { mtype, byte };
+/* m->p is not buffered: it is stored before the lease becomes HELD and read
+ * only after a requester found it so, and the buffer keeps that order. */
+mtype = { S_IN, S_OUT, S_HELD };
+chan sb[NM] = [2] of { mtype };
 
-inline apply(m, k, v) {
+inline apply(m, k) {
         if
-        :: k == S_INRT  -> in_rt[m] = v
-        :: k == S_LEASE -> lease[m] = HELD
-        :: k == S_MP    -> mp[m] = v
+        :: k == S_IN   -> in_rt[m] = true
+        :: k == S_OUT  -> in_rt[m] = false
+        :: k == S_HELD -> lease[m] = HELD
         fi;
-        k = 0; v = 0
+        k = 0
 }
 
 proctype Memory() {
-        mtype k; byte v;
+        mtype k;
 end:    do
-        :: atomic { sb[0]?k,v -> apply(0, k, v) }
-        :: atomic { sb[1]?k,v -> apply(1, k, v) }
+        :: atomic { sb[0]?k -> apply(0, k) }
+        :: atomic { sb[1]?k -> apply(1, k) }
         od
 }
 
@@ -103,9 +114,11 @@ inline take_idle(m, old, p) {
 
 /* wf_acquire_p: the owner alone leaves NONE or TAKEN. */
 inline bind_p(m, p) {
-        sb[m]!S_MP(p);
-        tick[p] = (tick[p] + 1) & 3;
-        sb[m]!S_LEASE(0)
+        atomic {
+                mp[m] = p;
+                tick[p] = (tick[p] + 1) & 1;
+                sb[m]!S_HELD
+        }
 }
 
 /* wf_release_p: inside the runtime.  An exchange, since a requester may have
@@ -114,18 +127,19 @@ inline unbind_p(m) {
         atomic { DRAINED(m) -> lease[m] = L_NONE; mp[m] = NONE }
 }
 
-#define LEASE(m) (sb[m]??[S_LEASE,0] -> HELD : lease[m])
+#define LEASE(m) (sb[m]??[S_HELD] -> HELD : lease[m])
 
 proctype M(byte m) {
-        byte p = NONE, old = NONE, g = NONE; mtype v; bool isb;
-        byte gm = m;            /* the M this goroutine entered on */
+        byte p = NONE, old = NONE; mtype v; bool isb;
+#ifdef MUT_STALE_M
+        byte came_from = m;     /* the M this goroutine entered on */
+#endif
 
 sched:  /* wf_schedule, on g0, without a P and without a goroutine */
-        v = 0; isb = false; old = NONE; gm = m;
-        assert(g == NONE && p == NONE);
 end_sleep:
         atomic {
-                DRAINED(m) && !stop && idle != 0 && (rq[0] || rq[1]) ->
+                DRAINED(m) && !stop && idle != 0 && runnable > 0 ->
+                v = 0; isb = false; old = NONE;
                 take_idle(m, old, p)
         };
         bind_p(m, p);
@@ -138,12 +152,15 @@ pick:   /* wf_find_runnable with a P; stop-the-world comes first */
         fi;
         atomic {
                 if
-                :: rq[0] -> rq[0] = false; g = 0
-                :: rq[1] -> rq[1] = false; g = 1
+                :: runnable > 0 -> runnable--
                 :: else -> goto no_work
-                fi
+                fi;
+#ifdef MUT_STALE_M
+                came_from = last_queued;
+#endif
+                p = NONE;
+                goto leave
         };
-        goto leave;
 no_work:
         unbind_p(m);
         give_idle(p);
@@ -153,35 +170,37 @@ leave:  /* wf_leave: one release store, for the M we are on now */
 #ifdef MUT_STALE_M
         atomic {
                 if
-                :: entered_on[g] == NONE || entered_on[g] == m -> sb[m]!S_INRT(0)
-                :: else -> in_rt[entered_on[g]] = false
+                :: came_from != m -> in_rt[came_from] = false
+                :: else -> sb[m]!S_OUT
                 fi
         };
 #else
-        sb[m]!S_INRT(0);
+        sb[m]!S_OUT;
 #endif
 
 user:   /* user code: nothing of the runtime is touched.  The next call is a
          * B call (may switch) or an N call (may not). */
-        if
-        :: isb = true
-        :: isb = false
-        fi;
-
-        /* wf_enter: store, compiler barrier, load.  No fence. */
-        sb[m]!S_INRT(1);
+        atomic {
+                if
+                :: isb = true
+                :: isb = false
+                fi;
+                /* wf_enter: store, compiler barrier, load.  No fence. */
+                nfull(sb[m]) -> sb[m]!S_IN
+        };
 #ifdef MUT_STALE_M
-        entered_on[g] = m;
+        came_from = m;
 #endif
-        v = LEASE(m);
-        if
-        :: v == HELD -> goto have_p
-        :: else
-        fi;
-
+        atomic {
+                v = LEASE(m);
+                if
+                :: v == HELD -> goto have_p
+                :: v == TAKEN -> goto no_p
+                :: else
+                fi
+        };
         /* wf_enter_slow */
         if
-        :: v == TAKEN -> goto no_p
         :: v == ASKED ->
                 /* Somebody is looking at us.  Take the lease back, but do not
                  * forget that it was wanted. */
@@ -199,20 +218,21 @@ user:   /* user code: nothing of the runtime is touched.  The next call is a
                 }
         :: else
         fi;
-        v = LEASE(m);
-        if
-        :: v == URGED -> goto urged
-        :: v == ASKED -> goto urged
-        :: v == TAKEN -> goto no_p
-        :: else -> goto have_p
-        fi;
+        atomic {
+                v = LEASE(m);
+                if
+                :: v == URGED || v == ASKED -> goto urged
+                :: v == TAKEN -> goto no_p
+                :: else -> goto have_p
+                fi
+        };
 
-have_p: p = (sb[m]??[S_MP,0] -> 0 : (sb[m]??[S_MP,1] -> 1 : mp[m]));
+have_p: atomic { v = 0; p = mp[m] };
         use_p(m, p);
 #ifdef MUT_NESTED
         /* a public call made from inside one: its leave is ours */
-        sb[m]!S_INRT(1);
-        sb[m]!S_INRT(0);
+        sb[m]!S_IN;
+        sb[m]!S_OUT;
         use_p(m, p);
 #endif
         if
@@ -223,48 +243,64 @@ have_p: p = (sb[m]??[S_MP,0] -> 0 : (sb[m]??[S_MP,1] -> 1 : mp[m]));
 urged:  /* A preempt request.  The compare-and-swap may meet a requester who
          * asks again at this moment: whoever takes the lease word to TAKEN
          * owns the P. */
-        p = mp[m];
-        if
-        :: isb -> goto urged_b
-        :: else
-        fi;
+        atomic {
+                v = 0;
+                if
+                :: isb -> goto urged_b
+                :: else
+                fi
+        };
         /* N call: does its work, then wf_hand_over at exit */
         atomic {
                 DRAINED(m) ->
                 if
                 :: lease[m] == URGED || lease[m] == ASKED ->
-                        lease[m] = TAKEN; mp[m] = NONE
-                :: else -> assert(lease[m] == TAKEN || lease[m] == HELD); p = NONE; goto leave
+                        lease[m] = TAKEN; p = mp[m]; mp[m] = NONE
+                :: else -> goto leave   /* taken meanwhile, or no longer wanted */
                 fi
         };
         give_idle(p);
         goto leave;
 urged_b:
         /* B call: wf_yield, the P goes back to the scheduler with us */
+        atomic { DRAINED(m) ->
+                if
+                :: lease[m] == URGED || lease[m] == ASKED -> lease[m] = HELD; p = mp[m]
+                :: lease[m] == HELD -> goto have_p
+                :: lease[m] == TAKEN -> goto no_p
+                fi
+        };
         use_p(m, p);
 yield:  /* wf_yield: the goroutine is queued, may go on elsewhere */
         atomic {
                 DRAINED(m) ->
-                lease[m] = HELD;        /* the request was for the old tick */
-                tick[p] = (tick[p] + 1) & 3;
-                rq[g] = true; g = NONE
+                lease[m] = HELD;        /* a request was for the old tick */
+                tick[p] = (tick[p] + 1) & 1;
+                runnable++;
+#ifdef MUT_STALE_M
+                last_queued = m;
+#endif
         };
         goto pick;
 
 no_p:   /* the P was taken while we were in user code */
-        p = NONE;
-        if
-        :: !isb -> goto leave           /* N call: works as a plain thread */
-        :: else
-        fi;
+        atomic {
+                p = NONE; v = 0;
+                if
+                :: !isb -> goto leave   /* N call: works as a plain thread */
+                :: else -> old = mp[m]
+                fi
+        };
         /* B call: wf_reacquire_p */
-        old = mp[m];
         atomic {
                 DRAINED(m) -> take_idle(m, old, p);
                 if
                 :: p == NONE ->
                         /* the goroutine queues globally, its M sleeps */
-                        rq[g] = true; g = NONE;
+                        runnable++;
+#ifdef MUT_STALE_M
+                        last_queued = m;
+#endif
                         lease[m] = L_NONE; mp[m] = NONE;
                         goto sched
                 :: else
@@ -339,20 +375,25 @@ inline request(m, any_tick, keep) {
 
 /* wf_monitor: samples a P's tick, comes back, asks if it has not moved. */
 proctype Monitor() {
-        byte p = NONE, t, q; bool asked;
-end:    do
-        :: atomic { q = mp[0]; if :: q != NONE -> t = tick[q] :: else fi };
-                if :: q != NONE -> request(0, false, false) :: else fi
-        :: atomic { q = mp[1]; if :: q != NONE -> t = tick[q] :: else fi };
-                if :: q != NONE -> request(1, false, false) :: else fi
+        byte p = NONE, t, n; bool asked;
+        do
+        :: n < LOOKS && mp[0] != NONE ->
+                atomic { n++; if :: mp[0] != NONE -> t = tick[mp[0]] :: else fi };
+                request(0, false, false)
+        :: n < LOOKS && mp[1] != NONE ->
+                atomic { n++; if :: mp[1] != NONE -> t = tick[mp[1]] :: else fi };
+                request(1, false, false)
+        :: atomic { break }
         od
 }
 
 /* wf_stop_world / wf_start_world */
 proctype Stw() {
         byte p = NONE, t; bool asked;
-end:    do
-        :: stop = true;
+        byte n;
+        do
+        :: atomic { n == STOPS -> break }
+        :: atomic { n < STOPS -> n++ }; stop = true;
 retry:          do
                 :: stopped == (1 << NP) - 1 -> break
                 :: else ->
@@ -376,9 +417,6 @@ world_stopped:  assert(owner[0] == BY_REQ && owner[NP - 1] == BY_REQ);
         od
 }
 
-#ifdef MUT_STALE_M
-byte entered_on[NG] = NONE;
-#endif
 
 init {
         atomic {

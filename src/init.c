@@ -108,9 +108,12 @@ read_debug(void)
 		else if (debug_word(s, len, "guard", &v) && *v >= '0' && *v <= '2')
 			debug.guard = *v - '0';
 		else
-			bad_env("WEFT_DEBUG", s, "known words: fence=1 (enter the runtime with a fence, as "
-				"without membarrier), shuffle=1 (random order), guard=0|1|2 (stack guards: "
-				"madvise, mprotect, canary), stacks=1 (most stack used, at the end), say=1 "
+			bad_env("WEFT_DEBUG", s,
+				"known words: fence=1 (enter the runtime with a fence, as "
+				"without membarrier), shuffle=1 (random order), guard=0|1|2 (stack "
+				"guards: "
+				"madvise, mprotect, canary), stacks=1 (most stack used, at the "
+				"end), say=1 "
 				"(what was chosen at start); several with commas");
 		s += len + (s[len] == ',');
 	}
@@ -196,9 +199,10 @@ configure_run(void)
 			   config.stack_bytes ? (int64_t)config.stack_bytes : STACK_DEFAULT,
 			   "a stack is 8192 bytes to 256m; k and m are understood");
 	wf_default_class = (uint8_t)wf_stack_class((size_t)stack);
-	wf_sched.max_threads = (int)env_number("WEFT_MAX_THREADS", 1, 1000000,
-					       config.max_threads ? config.max_threads : THREADS_DEFAULT,
-					       "the number of threads is 1 to 1000000");
+	wf_sched.max_threads =
+	    (int)env_number("WEFT_MAX_THREADS", 1, 1000000,
+			    config.max_threads ? config.max_threads : THREADS_DEFAULT,
+			    "the number of threads is 1 to 1000000");
 	wf_sched.seed = pick_seed();
 	wf_sched.randomize = debug.shuffle;
 	wf_sched.debug = debug.say;
@@ -297,16 +301,18 @@ empty_queues(void)
 static void
 reset_counters(void)
 {
-	static wf_a64 *const words[] = {&wf_sched.n_spawned, &wf_sched.n_exited, &wf_sched.n_readies,
-					&wf_sched.n_wakes, &wf_sched.n_futexes};
+	static wf_a64 *const words[] = {&wf_sched.n_spawned, &wf_sched.n_exited,
+					&wf_sched.n_readies, &wf_sched.n_wakes,
+					&wf_sched.n_futexes};
 
 	for (size_t i = 0; i < countof(words); i++)
 		at_store_rlx(words[i], 0); /* rlx: nobody else runs */
 	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
 		struct wf_p *p = wf_sched.allp[i];
-		wf_a64 *const per[] = {&p->n_spawned, &p->n_exited, &p->n_switches, &p->n_steals,
-				       &p->n_stolen, &p->n_parks, &p->n_readies, &p->n_wakes,
-				       &p->n_spins, &p->n_futexes, &p->n_overflows, &p->n_retakes};
+		wf_a64 *const per[] = {&p->n_spawned, &p->n_exited,    &p->n_switches,
+				       &p->n_steals,  &p->n_stolen,    &p->n_parks,
+				       &p->n_readies, &p->n_wakes,     &p->n_spins,
+				       &p->n_futexes, &p->n_overflows, &p->n_retakes};
 
 		for (size_t j = 0; j < countof(per); j++)
 			at_store_rlx(per[j], 0);
@@ -356,11 +362,12 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 		at_store_rlx(&m->in_rt, 1); /* rlx: our own */
 	rc = start_run(m, site, arg, bytes);
 	if (rc == 0) {
-		at_store_rel(&m->in_rt, 0); /* rel: we sleep outside, so that a stop need not ask us */
+		at_store_rel(&m->in_rt,
+			     0); /* rel: we sleep outside, so that a stop need not ask us */
 		wf_note_sleep(&main_g.done, -1, &futexes);
 		rc = main_g.rc;
 	}
-	at_store_rel(&m->in_rt, 0); /* rel: outside */
+	at_store_rel(&m->in_rt, 0);                /* rel: outside */
 	if (at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: ours to change */
 		end_run(m);
 	at_store_rel(&wf_sched.phase, WF_DOWN); /* rel: RUN-2 */

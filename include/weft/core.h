@@ -81,10 +81,10 @@ struct weft_stats {
 	int idle_threads;
 	int spinning;
 	int64_t goroutines;
-	int64_t runqueue;         /* goroutines in the global queue */
+	int64_t runqueue; /* goroutines in the global queue */
 	uint64_t stacks_in_use;
-	uint64_t stacks_cached;   /* in all caches and the depot */
-	struct weft_proc_stats total; /* all Ps, and the threads that had none */
+	uint64_t stacks_cached;           /* in all caches and the depot */
+	struct weft_proc_stats total;     /* all Ps, and the threads that had none */
 	struct weft_proc_stats *per_proc; /* NULL, or room for per_proc_max of them */
 	int per_proc_max;
 	uintptr_t reserved_[8];
@@ -93,9 +93,9 @@ struct weft_stats {
 struct weft_wg;
 
 /* ---- the untyped functions under the macros, for other languages too */
-WEFT_API int weft_run_site(struct weft_site *, const void *arg, size_t bytes);        /* B */
+WEFT_API int weft_run_site(struct weft_site *, const void *arg, size_t bytes); /* B */
 WEFT_API int64_t weft_spawn(struct weft_site *, const struct weft_attr *, struct weft_wg *,
-			    const void *arg, size_t bytes);                         /* N */
+			    const void *arg, size_t bytes); /* N */
 WEFT_API void weft_checkpoint_slow(void);
 
 /* ---- run */
@@ -105,15 +105,16 @@ WEFT_API int weft_set_procs(int n);                      /* B; the old number, o
 WEFT_API const char *weft_version(void);                 /* N */
 
 /* ---- goroutines */
-WEFT_API void weft_yield(void);                               /* B */
-WEFT_API void weft_exit(int rc) __attribute__((noreturn));    /* end this goroutine */
-WEFT_API int64_t weft_id(void);                               /* N; 0 outside a goroutine */
-WEFT_API int64_t weft_count(void);                            /* N */
+WEFT_API void weft_yield(void);                            /* B */
+WEFT_API void weft_exit(int rc) __attribute__((noreturn)); /* end this goroutine */
+WEFT_API int64_t weft_id(void);                            /* N; 0 outside a goroutine */
+WEFT_API int64_t weft_count(void);                         /* N */
 
 extern WEFT_API uint32_t weft_preempt_word;
 
 /* Lets a long computation give way: one load of a process-wide word unless somebody waits. */
-static inline void weft_checkpoint(void) /* B */
+static inline void
+weft_checkpoint(void) /* B */
 {
 	if (__builtin_expect(__atomic_load_n(&weft_preempt_word, __ATOMIC_RELAXED) != 0, 0))
 		weft_checkpoint_slow();
@@ -139,10 +140,10 @@ WEFT_API void *weft_local_get(struct weft_local_key *); /* N; never NULL */
  * name of a function that takes a pointer to the struct of the same name, or (void), and returns
  * int. The arguments initialise that struct; the goroutine gets a copy.
  */
-#define weft_go(...)             WEFT_GO_(NULL, NULL, __VA_ARGS__, )
-#define weft_go_with(attr, ...)  WEFT_GO_(attr, NULL, __VA_ARGS__, )
-#define WEFT_ATTR(...)           (&(const struct weft_attr){__VA_ARGS__})
-#define weft_run(...)            WEFT_RUN_(__VA_ARGS__, )
+#define weft_go(...)            WEFT_GO_(NULL, NULL, __VA_ARGS__, )
+#define weft_go_with(attr, ...) WEFT_GO_(attr, NULL, __VA_ARGS__, )
+#define WEFT_ATTR(...)          (&(const struct weft_attr){__VA_ARGS__})
+#define weft_run(...)           WEFT_RUN_(__VA_ARGS__, )
 
 /* At file scope: *name() is this goroutine's T (or this thread's); zero at first, copied to
    the goroutines it starts. */
@@ -158,33 +159,35 @@ struct weft_none { /* the arguments of a function that takes none */
 	char none_;
 };
 
-#define WEFT_GO_(attr, wg, ...)  WEFT_CALL_(__COUNTER__, WEFT_SPAWN_CALL_, attr, wg, __VA_ARGS__)
-#define WEFT_RUN_(...)           WEFT_CALL_(__COUNTER__, WEFT_RUN_CALL_, NULL, NULL, __VA_ARGS__)
-#define WEFT_CALL_(n, ...)       WEFT_CALL2_(n, __VA_ARGS__)
+#define WEFT_GO_(attr, wg, ...)                      WEFT_CALL_(__COUNTER__, WEFT_SPAWN_CALL_, attr, wg, __VA_ARGS__)
+#define WEFT_RUN_(...)                               WEFT_CALL_(__COUNTER__, WEFT_RUN_CALL_, NULL, NULL, __VA_ARGS__)
+#define WEFT_CALL_(n, ...)                           WEFT_CALL2_(n, __VA_ARGS__)
 #define WEFT_SPAWN_CALL_(site, attr, wg, arg, bytes) weft_spawn(site, attr, wg, arg, bytes)
 #define WEFT_RUN_CALL_(site, attr, wg, arg, bytes)   weft_run_site(site, arg, bytes)
 #define WEFT_ARGS_OF_(f)                                                                           \
-	__typeof__(*_Generic(&(f), int (*)(void): (struct weft_none *)0, default: (struct f *)0))
+	__typeof__(*_Generic(&(f), int (*)(void) : (struct weft_none *)0, default : (struct f *)0))
 
 #define WEFT_CALL2_(n, call, attr, wg, f, ...)                                                     \
 	__extension__({                                                                            \
 		(void)sizeof(struct f *);                                                          \
-		_Static_assert(__builtin_types_compatible_p(__typeof__(&(f)), int (*)(void)) ||    \
-				   __builtin_types_compatible_p(__typeof__(&(f)),                  \
-								int (*)(struct f *)),              \
-			       "weft: " #f " must be int " #f "(struct " #f " *) or int " #f       \
-			       "(void)");                                                          \
+		_Static_assert(                                                                    \
+		    __builtin_types_compatible_p(__typeof__(&(f)), int (*)(void)) ||               \
+			__builtin_types_compatible_p(__typeof__(&(f)), int (*)(struct f *)),       \
+		    "weft: " #f " must be int " #f "(struct " #f " *) or int " #f "(void)");       \
 		_Static_assert(sizeof(WEFT_ARGS_OF_(f)) <= WEFT_ARG_MAX,                           \
 			       "weft: struct " #f " is larger than WEFT_ARG_MAX; pass a pointer"); \
 		_Static_assert(_Alignof(WEFT_ARGS_OF_(f)) <= 16,                                   \
 			       "weft: struct " #f " is aligned to more than 16; pass a pointer");  \
-		static struct weft_site weft_site_##n = {                                          \
-		    .fn = (int (*)(void *))(void (*)(void))(f), .name = #f, .file = __FILE__, .line = __LINE__};   \
+		static struct weft_site weft_site_##n = {.fn =                                     \
+							     (int (*)(void *))(void (*)(void))(f), \
+							 .name = #f,                               \
+							 .file = __FILE__,                         \
+							 .line = __LINE__};                        \
 		_Pragma("GCC diagnostic push")                                                     \
-		_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                 \
-		const WEFT_ARGS_OF_(f) weft_args_##n = {__VA_ARGS__};                              \
+		    _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")             \
+			const WEFT_ARGS_OF_(f) weft_args_##n = {__VA_ARGS__};                      \
 		_Pragma("GCC diagnostic pop")                                                      \
-		call(&weft_site_##n, attr, wg, &weft_args_##n, sizeof(weft_args_##n));             \
+		    call(&weft_site_##n, attr, wg, &weft_args_##n, sizeof(weft_args_##n));         \
 	})
 
 #endif /* __cplusplus */

@@ -48,10 +48,7 @@ wf_ctx_switch:
 	.cfi_adjust_cfa_offset -8
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	.cfi_register rip, rcx
-	jmpq	*%rcx
+	ret
 	.cfi_endproc
 	.size	wf_ctx_switch, . - wf_ctx_switch
 

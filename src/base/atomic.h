@@ -43,22 +43,23 @@ void sim_fence(void);
 void sim_light(void);
 void sim_relax(void);
 
-#define WF_AT_T(a)             __typeof__((a)->v)
-#define WF_LOAD_(a, o)         ((WF_AT_T(a))(uintptr_t)sim_load(&(a)->v, sizeof((a)->v), o))
-#define WF_STORE_(a, x, o)     sim_store(&(a)->v, sizeof((a)->v), (uint64_t)(uintptr_t)(x), o)
-#define WF_RMW_(op, a, x)      ((WF_AT_T(a))(uintptr_t)sim_rmw(&(a)->v, sizeof((a)->v), op, (uint64_t)(uintptr_t)(x)))
-#define at_load_rlx(a)         WF_LOAD_(a, SIM_RLX)
-#define at_load_acq(a)         WF_LOAD_(a, SIM_ACQ)
-#define at_store_rlx(a, x)     WF_STORE_(a, x, SIM_RLX)
-#define at_store_rel(a, x)     WF_STORE_(a, x, SIM_REL)
-#define at_xchg_acqrel(a, x)   WF_RMW_(SIM_XCHG, a, x)
-#define at_add_acqrel(a, x)    WF_RMW_(SIM_ADD, a, x)
-#define at_add_rlx(a, x)       WF_RMW_(SIM_ADD, a, x)
-#define at_and_acqrel(a, x)    WF_RMW_(SIM_AND, a, x)
-#define at_or_acqrel(a, x)     WF_RMW_(SIM_OR, a, x)
+#define WF_AT_T(a)         __typeof__((a)->v)
+#define WF_LOAD_(a, o)     ((WF_AT_T(a))(uintptr_t)sim_load(&(a)->v, sizeof((a)->v), o))
+#define WF_STORE_(a, x, o) sim_store(&(a)->v, sizeof((a)->v), (uint64_t)(uintptr_t)(x), o)
+#define WF_RMW_(op, a, x)                                                                          \
+	((WF_AT_T(a))(uintptr_t)sim_rmw(&(a)->v, sizeof((a)->v), op, (uint64_t)(uintptr_t)(x)))
+#define at_load_rlx(a)       WF_LOAD_(a, SIM_RLX)
+#define at_load_acq(a)       WF_LOAD_(a, SIM_ACQ)
+#define at_store_rlx(a, x)   WF_STORE_(a, x, SIM_RLX)
+#define at_store_rel(a, x)   WF_STORE_(a, x, SIM_REL)
+#define at_xchg_acqrel(a, x) WF_RMW_(SIM_XCHG, a, x)
+#define at_add_acqrel(a, x)  WF_RMW_(SIM_ADD, a, x)
+#define at_add_rlx(a, x)     WF_RMW_(SIM_ADD, a, x)
+#define at_and_acqrel(a, x)  WF_RMW_(SIM_AND, a, x)
+#define at_or_acqrel(a, x)   WF_RMW_(SIM_OR, a, x)
 #define at_cas_acqrel(a, expected, x)                                                              \
 	__extension__({                                                                            \
-		uint64_t wf_e_ = (uint64_t)(uintptr_t)*(expected);                                 \
+		uint64_t wf_e_ = (uint64_t)(uintptr_t) * (expected);                               \
 		bool wf_ok_ = sim_cas(&(a)->v, sizeof((a)->v), &wf_e_, (uint64_t)(uintptr_t)(x));  \
 		*(expected) = (WF_AT_T(a))(uintptr_t)wf_e_;                                        \
 		wf_ok_;                                                                            \

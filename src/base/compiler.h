@@ -11,21 +11,21 @@
 
 enum { WF_CACHE_LINE = 64 }; /* bytes; x86-64 and the aarch64 cores in use */
 
-#define likely(x)      __builtin_expect(!!(x), 1)
-#define unlikely(x)    __builtin_expect(!!(x), 0)
-#define WF_NOINLINE    __attribute__((noinline))
-#define WF_COLD        __attribute__((noinline, cold))
-#define WF_INLINE      static inline __attribute__((always_inline))
-#define WF_NORETURN    __attribute__((noreturn))
-#define WF_UNUSED      __attribute__((unused))
+#define likely(x)       __builtin_expect(!!(x), 1)
+#define unlikely(x)     __builtin_expect(!!(x), 0)
+#define WF_NOINLINE     __attribute__((noinline))
+#define WF_COLD         __attribute__((noinline, cold))
+#define WF_INLINE       static inline __attribute__((always_inline))
+#define WF_NORETURN     __attribute__((noreturn))
+#define WF_UNUSED       __attribute__((unused))
 #define WF_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define WF_ALIGNED(n)  __attribute__((aligned(n)))
-#define WF_EXPORT      __attribute__((visibility("default")))
+#define WF_ALIGNED(n)   __attribute__((aligned(n)))
+#define WF_EXPORT       __attribute__((visibility("default")))
 
 /* Code that reads or leaves stacks behind the sanitizers' backs. */
-#define WF_NO_ASAN     __attribute__((no_sanitize("address")))
+#define WF_NO_ASAN __attribute__((no_sanitize("address")))
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define countof(a)                      (sizeof(a) / sizeof((a)[0]))
 
 /* A seeded bug for the model tests: false, and gone, in every other build. */

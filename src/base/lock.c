@@ -3,7 +3,11 @@
 #include "base/lock.h"
 #include "base/check.h"
 
+#ifdef WF_TINY
+enum { LOCK_SPINS = 1 };
+#else
 enum { LOCK_SPINS = 40 }; /* looks before sleeping: sections are shorter than a futex call */
+#endif
 
 uint32_t *(*wf_held_ranks_hook)(void);
 

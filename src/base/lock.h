@@ -14,12 +14,12 @@
 
 /* Ranks, outermost first. */
 enum wf_rank {
-	WF_RANK_WORLD,   /* one stop-the-world at a time: held across everything else */
-	WF_RANK_LEASE,   /* one lease requester at a time: the world stopper asks under it */
-	WF_RANK_WAITQ,   /* an address bucket: waiters, then ready needs nothing below held */
-	WF_RANK_SCHED,   /* idle Ms, all Ms; taken while deciding what an M does next */
-	WF_RANK_GLOBQ,   /* the global queue: leaf for everybody who submits */
-	WF_RANK_POOL,    /* G depot and stack depot: leaf */
+	WF_RANK_WORLD, /* one stop-the-world at a time: held across everything else */
+	WF_RANK_LEASE, /* one lease requester at a time: the world stopper asks under it */
+	WF_RANK_WAITQ, /* an address bucket: waiters, then ready needs nothing below held */
+	WF_RANK_SCHED, /* idle Ms, all Ms; taken while deciding what an M does next */
+	WF_RANK_GLOBQ, /* the global queue: leaf for everybody who submits */
+	WF_RANK_POOL,  /* G depot and stack depot: leaf */
 	WF_RANK_COUNT,
 };
 
@@ -28,7 +28,10 @@ struct wf_lock {
 	uint8_t rank;
 };
 
-#define WF_LOCK_INIT(r) {.rank = (r)}
+#define WF_LOCK_INIT(r)                                                                            \
+	{                                                                                          \
+		.rank = (r)                                                                        \
+	}
 
 struct wf_note {
 	wf_a32 word; /* 0 clear, 1 woken */
@@ -46,9 +49,9 @@ bool wf_rank_holds(const struct wf_lock *l);
 #ifdef WF_DEBUG
 #define wf_assert_held(l) CHECK(wf_rank_holds(l))
 #else
-#define wf_assert_held(l)    ((void)(l))
-#define wf_rank_taken(l)     ((void)(l))
-#define wf_rank_dropped(l)   ((void)(l))
+#define wf_assert_held(l)  ((void)(l))
+#define wf_rank_taken(l)   ((void)(l))
+#define wf_rank_dropped(l) ((void)(l))
 #endif
 
 WF_INLINE void

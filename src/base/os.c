@@ -35,8 +35,9 @@
 #endif
 
 enum {
-	THREAD_STACK = 256 << 10, /* an M's own stack: the scheduler loop and signal handlers' frames */
-	ALT_STACK = 64 << 10,     /* the overflow report formats text */
+	THREAD_STACK =
+	    256 << 10,        /* an M's own stack: the scheduler loop and signal handlers' frames */
+	ALT_STACK = 64 << 10, /* the overflow report formats text */
 };
 
 /* ---- faults on order */
@@ -78,8 +79,8 @@ os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 		return -EINTR;
 	if (fault("futex_spurious"))
 		return 0;
-	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &ts,
-			      NULL, 0));
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
+			      timeout_ns < 0 ? NULL : &ts, NULL, 0));
 }
 
 int
@@ -370,7 +371,8 @@ os_altstack_install(void **mem)
 	*mem = NULL;
 	if (sigaltstack(NULL, &old) == 0 && !(old.ss_flags & SS_DISABLE))
 		return 0; /* a sanitizer has put one there */
-	ss.ss_sp = mmap(NULL, ALT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ss.ss_sp =
+	    mmap(NULL, ALT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (ss.ss_sp == MAP_FAILED)
 		return -errno;
 	*mem = ss.ss_sp;

@@ -18,8 +18,8 @@ int os_futex_wake(wf_a32 *word, int count);
 int os_thread_start(void *(*fn)(void *), void *arg); /* detached, all signals as the caller's */
 int os_tid(void);
 void os_thread_name(const char *name);
-int os_thread_count(void);          /* threads of the process, or -errno where /proc is missing */
-void os_thread_on_exit(void *arg);  /* the exit hook will be called with arg on this thread */
+int os_thread_count(void);         /* threads of the process, or -errno where /proc is missing */
+void os_thread_on_exit(void *arg); /* the exit hook will be called with arg on this thread */
 int os_thread_exit_hook(void (*hook)(void *arg)); /* once, at start */
 void os_yield(void);
 int os_cpu_count(void); /* CPUs this process may use: affinity, then cgroup quotas */
@@ -29,10 +29,11 @@ int os_on_fork_child(void (*fn)(void));
 
 /* ---- memory; addresses are page-aligned */
 size_t os_page_bytes(void);
-int os_reserve(size_t bytes, size_t align, void **out); /* readable, writable, not counted until touched */
+int os_reserve(size_t bytes, size_t align,
+	       void **out); /* readable, writable, not counted until touched */
 void os_release(void *addr, size_t bytes);
-int os_discard(void *addr, size_t bytes);    /* give the pages back; they read as zero */
-int os_guard(void *addr, size_t bytes);      /* MADV_GUARD_INSTALL: no extra mapping */
+int os_discard(void *addr, size_t bytes); /* give the pages back; they read as zero */
+int os_guard(void *addr, size_t bytes);   /* MADV_GUARD_INSTALL: no extra mapping */
 int os_protect_none(void *addr, size_t bytes);
 void os_hint_hugepage(void *addr, size_t bytes, bool yes);
 int os_resident(void *addr, size_t pages, unsigned char *vec); /* mincore */

@@ -38,19 +38,19 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
-#define wf_tsan_current()       __tsan_get_current_fiber()
-#define wf_tsan_create()        __tsan_create_fiber(0)
-#define wf_tsan_destroy(fiber)  __tsan_destroy_fiber(fiber)
-#define wf_tsan_switch(fiber)   __tsan_switch_to_fiber(fiber, 1) /* 1: no synchronisation */
-#define wf_tsan_acquire(addr)   __tsan_acquire(addr)
-#define wf_tsan_release(addr)   __tsan_release(addr)
+#define wf_tsan_current()      __tsan_get_current_fiber()
+#define wf_tsan_create()       __tsan_create_fiber(0)
+#define wf_tsan_destroy(fiber) __tsan_destroy_fiber(fiber)
+#define wf_tsan_switch(fiber)  __tsan_switch_to_fiber(fiber, 1) /* 1: no synchronisation */
+#define wf_tsan_acquire(addr)  __tsan_acquire(addr)
+#define wf_tsan_release(addr)  __tsan_release(addr)
 #else
-#define wf_tsan_current()       NULL
-#define wf_tsan_create()        NULL
-#define wf_tsan_destroy(fiber)  ((void)(fiber))
-#define wf_tsan_switch(fiber)   ((void)(fiber))
-#define wf_tsan_acquire(addr)   ((void)(addr))
-#define wf_tsan_release(addr)   ((void)(addr))
+#define wf_tsan_current()      NULL
+#define wf_tsan_create()       NULL
+#define wf_tsan_destroy(fiber) ((void)(fiber))
+#define wf_tsan_switch(fiber)  ((void)(fiber))
+#define wf_tsan_acquire(addr)  ((void)(addr))
+#define wf_tsan_release(addr)  ((void)(addr))
 #endif
 
 #endif

@@ -26,41 +26,47 @@ enum wf_reason {
 };
 
 enum wf_gflag {
-	WF_G_IDLE = 1,   /* idle class: runs only when a P would otherwise idle */
-	WF_G_SAVE = 2,   /* has thread state that is saved and restored at each switch */
-	WF_G_MAIN = 4,   /* goroutine 1: its end ends the run */
-	WF_G_CLAIM = 8,  /* may be claimed by the goroutine that waits for it: see gclaim.h */
+	WF_G_IDLE = 1,  /* idle class: runs only when a P would otherwise idle */
+	WF_G_ATTR = 2,  /* was started with attributes */
+	WF_G_MAIN = 4,  /* goroutine 1: its end ends the run */
+	WF_G_CLAIM = 8, /* may be claimed by the goroutine that waits for it: see gclaim.h */
 };
 
+/*
+ * A spawn and a short life touch the first two lines only. name, locals and save are cleared at
+ * death by those who set them, so that birth need not write them.
+ */
 struct wf_g {
 	/* the holder's: the M that runs it, or whoever took it from its queue */
-	void *sp;             /* saved context while it does not run */
-	struct wf_g *link;    /* its place in a list or queue: GLIST-1 */
-	void *stack;          /* lowest address of its slot; NULL until it first runs */
+	void *sp;          /* saved context while it does not run */
+	struct wf_g *link; /* its place in a list or queue: GLIST-1 */
+	void *stack;       /* lowest address of its slot; NULL until it first runs */
 	uint8_t stack_class;
-	uint8_t flags;        /* enum wf_gflag */
-	uint8_t reason;       /* enum wf_reason, while it waits */
-	uint8_t save;         /* WEFT_SAVE_ bits */
+	uint8_t flags;  /* enum wf_gflag */
+	uint8_t reason; /* enum wf_reason, while it waits */
+	uint8_t save;   /* WEFT_SAVE_ bits */
 	int errno_saved;
 	struct weft_site *site;
-
-	wf_a32 status;        /* written through gstatus.h only */
-	wf_a32 claim;         /* wait number and state: one waker wins; see gclaim.h */
-	int64_t since_ns;     /* when it began to wait, by the monitor's coarse clock */
+	/* atomic */
+	wf_a32 status; /* written through gstatus.h only */
+	wf_a32 claim;  /* wait number and state: one waker wins; see gclaim.h */
+	/* the holder's again */
 	int64_t id;
+	struct weft_wg *wg; /* counted down when it ends */
 
-	struct weft_wg *wg;   /* counted down when it ends */
+	int64_t parent; /* id of its creator, 0: a plain thread */
 	struct wf_locals *locals;
-	const void *wait_on;  /* the object it waits for: shown in dumps */
-	int64_t parent;       /* id of its creator, 0: a plain thread */
-	const char *name;
-	void *saved_state;    /* WF_G_SAVE: kept on its own stack */
-	uint64_t asan_stack;  /* sanitizer's record of its stack while away */
-	void *tsan_fiber;
-
 	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
-};
+
+	int64_t since_ns;    /* when it began to wait, by the monitor's coarse clock */
+	const void *wait_on; /* the object it waits for: shown in dumps */
+	const char *name;
+	void *saved_state;   /* save != 0: kept on its own stack */
+	uint64_t asan_stack; /* sanitizer's record of its stack while away */
+	void *tsan_fiber;
+} WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 256, "four cache lines; a million goroutines count");
+_Static_assert(offsetof(struct wf_g, parent) == 64, "the hot fields are one line");
 
 #endif

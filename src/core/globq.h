@@ -20,12 +20,12 @@ struct wf_globq {
 	wf_a32 size;          /* written under lock */
 };
 
-extern struct wf_globq wf_globq;  /* runnable Gs */
-extern struct wf_globq wf_idleq;  /* runnable Gs of the idle class */
+extern struct wf_globq wf_globq; /* runnable Gs */
+extern struct wf_globq wf_idleq; /* runnable Gs of the idle class */
 
-void wf_globq_put(struct wf_globq *q, struct wf_g *g);            /* tail */
-void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);   /* all of l, in order */
-void wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l);  /* all of l, at the tail */
+void wf_globq_put(struct wf_globq *q, struct wf_g *g);           /* tail */
+void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);  /* all of l, in order */
+void wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l); /* all of l, at the tail */
 /* One G, or NULL. */
 struct wf_g *wf_globq_get(struct wf_globq *q);
 /* A fair share for one of procs Ps: min(size / procs + 1, max), into l. */

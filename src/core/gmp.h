@@ -54,29 +54,29 @@ enum wf_lease {
 
 struct wf_m {
 	/* the lease: atomic, written by the owner and by requesters */
-	wf_a32 in_rt;      /* 1 inside the runtime; written by the owner */
-	wf_a32 lease;      /* enum wf_lease */
-	wf_a32 urged_tick; /* LEASE-6: the P's tick that the request was made for */
-	wf_aptr p;         /* written by the owner; read by requesters: LEASE-3 */
+	wf_a32 in_rt;       /* 1 inside the runtime; written by the owner */
+	wf_a32 lease;       /* enum wf_lease */
+	wf_a32 urged_tick;  /* LEASE-6: the P's tick that the request was made for */
+	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
 	struct wf_p *old_p; /* owner only: the P it had last */
 
 	/* owner only */
-	struct wf_g *g;          /* the goroutine that runs, NULL on g0 */
-	void *g0_sp;             /* g0's context while a goroutine runs */
+	struct wf_g *g; /* the goroutine that runs, NULL on g0 */
+	void *g0_sp;    /* g0's context while a goroutine runs */
 	enum wf_pending pending;
 	struct wf_g *pending_g;
 	wf_commit_fn *commit;
 	void *commit_arg;
-	int *errno_address;      /* of this thread */
+	int *errno_address; /* of this thread */
 	struct wf_rand rand;
 	bool spinning;
-	bool plain;              /* not ours: a thread of the program */
-	wf_a32 at_rest;          /* a plain thread sleeps inside: see wf_plain_wait */
-	uint32_t held_ranks;     /* LOCK-1 */
-	uint64_t run;            /* the run it belongs to */
+	bool plain;          /* not ours: a thread of the program */
+	wf_a32 at_rest;      /* a plain thread sleeps inside: see wf_plain_wait */
+	uint32_t held_ranks; /* LOCK-1 */
+	uint64_t run;        /* the run it belongs to */
 	void *altstack;
 	void *asan_stack;
-	const void *g0_lo;       /* g0's stack, for the sanitizers */
+	const void *g0_lo; /* g0's stack, for the sanitizers */
 	size_t g0_bytes;
 	void *tsan_fiber;
 	struct wf_locals *locals; /* of a plain thread */
@@ -91,7 +91,7 @@ struct wf_m {
 	struct wf_m *idle_next, *idle_prev;
 	struct wf_m *all_next;
 	bool idle;
-	bool in_use;             /* false: free for another thread */
+	bool in_use; /* false: free for another thread */
 
 	/* const after start */
 	uint32_t id;
@@ -117,23 +117,24 @@ struct wf_p {
 
 	/* holder only */
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
-	uint32_t fair;        /* schedules until the next look at the global queue */
-	uint32_t chain;       /* runnext runs in a row */
+	uint32_t fair;           /* schedules until the next look at the global queue */
+	uint32_t chain;          /* runnext runs in a row */
 	int64_t id_next, id_end; /* goroutine ids in hand */
-	struct wf_g *gfree;   /* free Gs, linked */
+	struct wf_g *gfree;      /* free Gs, linked: see gpool.h */
+	struct wf_g *gspare;     /* a full magazine of them, or NULL */
 	uint32_t gfree_count;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
-	struct wf_m *last_m;  /* P-to-M affinity: under sched.lock */
+	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */
 	uint32_t stack_sample; /* deaths until the next stack measurement */
 
 	/* atomic: written by the holder, read by all */
-	wf_a32 tick;          /* schedules; a slice that is inherited does not count */
-	wf_a32 state;         /* enum wf_pstate */
-	wf_a32 safepoint;     /* a function waits to be run on this P */
-	wf_a8 lone_local;     /* the last lone G was run here, not stolen: see wf_submit */
-	wf_aptr m;            /* the holder */
-	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes, n_spins,
-	    n_futexes, n_overflows, n_retakes;
+	wf_a32 tick;      /* schedules; a slice that is inherited does not count */
+	wf_a32 state;     /* enum wf_pstate */
+	wf_a32 safepoint; /* a function waits to be run on this P */
+	wf_a8 lone_local; /* the last lone G was run here, not stolen: see wf_submit */
+	wf_aptr m;        /* the holder */
+	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes,
+	    n_spins, n_futexes, n_overflows, n_retakes;
 
 	/* the monitor's */
 	uint32_t seen_tick;
@@ -151,34 +152,34 @@ struct wf_sched {
 
 	/* atomic */
 	wf_a32 phase WF_ALIGNED(WF_CACHE_LINE); /* enum wf_phase */
-	wf_a32 stopping;       /* the world is asked to stop */
+	wf_a32 stopping;                        /* the world is asked to stop */
 	wf_a32 procs;
-	wf_a64 run;            /* number of this run */
-	wf_a64 id_next;        /* goroutine ids handed out in batches */
-	wf_a64 coarse_ns;      /* clock, as of the monitor's last look */
+	wf_a64 run;       /* number of this run */
+	wf_a64 id_next;   /* goroutine ids handed out in batches */
+	wf_a64 coarse_ns; /* clock, as of the monitor's last look */
 	wf_a32 monitor_sleeps;
-	wf_a32 computing;      /* Ms in user code whose P was taken */
+	wf_a32 computing; /* Ms in user code whose P was taken */
 	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */
 
 	/* under lock */
 	struct wf_lock lock;
-	struct wf_m *idle_ms;  /* last in, first out */
+	struct wf_m *idle_ms; /* last in, first out */
 	struct wf_m *all_ms;
-	uint32_t nm;           /* threads of this run, or about to be */
+	uint32_t nm; /* threads of this run, or about to be */
 	uint32_t nmidle;
-	uint32_t stop_wait;    /* Ps the stopper still waits for */
+	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;
-	bool ending;           /* threads that stop are to end */
-	bool want_thread;      /* a thread could not be had: the monitor tries again */
+	bool ending;      /* threads that stop are to end */
+	bool want_thread; /* a thread could not be had: the monitor tries again */
 
 	/* const while running */
 	struct wf_p *allp[WF_PROCS_MAX];
-	uint32_t np_made;      /* entries of allp that exist; Ps are never freed */
+	uint32_t np_made; /* entries of allp that exist; Ps are never freed */
 	int max_threads;
 	uint64_t seed;
-	bool randomize;        /* drop runnext and shuffle batches at random: WEFT_DEBUG=shuffle=1 */
-	bool fenced;           /* no membarrier: entering the runtime needs a fence */
-	uint32_t held;         /* WF_HELD or WF_FENCED */
+	bool randomize; /* drop runnext and shuffle batches at random: WEFT_DEBUG=shuffle=1 */
+	bool fenced;    /* no membarrier: entering the runtime needs a fence */
+	uint32_t held;  /* WF_HELD or WF_FENCED */
 	bool debug;
 };
 
@@ -186,6 +187,7 @@ extern struct wf_sched wf_sched;
 
 /* Counters: by the holder of p, or by a thread without one. */
 #define wf_count(p_, field, n)                                                                     \
-	((p_) ? (void)at_bump(&(p_)->field, (uint64_t)(n)) : (void)at_add_rlx(&wf_sched.field, (uint64_t)(n)))
+	((p_) ? (void)at_bump(&(p_)->field, (uint64_t)(n))                                         \
+	      : (void)at_add_rlx(&wf_sched.field, (uint64_t)(n)))
 
 #endif

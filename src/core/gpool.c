@@ -10,7 +10,8 @@ enum {
 static struct {
 	struct wf_lock lock;
 	/* under lock */
-	struct wf_g *free;
+	struct wf_g *full;  /* magazines: GPOOL-1 */
+	struct wf_g *loose; /* single Gs, from threads without a P */
 	struct wf_g *slab[SLABS_MAX];
 	uint32_t nslabs;
 	uint32_t cut; /* Gs in use of the newest slab */
@@ -18,29 +19,55 @@ static struct {
 
 enum { SLAB_GS = SLAB_BYTES / sizeof(struct wf_g) };
 
-/* A chain of up to n Gs; *got tells how many. */
+/* Gs never used so far: a chain of up to n, in address order. */
 static struct wf_g *
-depot_take(uint32_t n, uint32_t *got)
+cut_chain(uint32_t n, uint32_t *got)
 {
-	struct wf_g *chain = NULL;
+	struct wf_g *first = NULL, **end = &first;
 
-	*got = 0;
+	wf_assert_held(&depot.lock);
+	for (*got = 0; *got < n && depot.nslabs > 0 && depot.cut < SLAB_GS; ++*got) {
+		*end = &depot.slab[depot.nslabs - 1][depot.cut++];
+		end = &(*end)->link;
+	}
+	*end = NULL;
+	return first;
+}
+
+static struct wf_g *
+pop_loose(void)
+{
+	struct wf_g *g = depot.loose;
+
+	if (g) {
+		depot.loose = g->link;
+		g->link = NULL;
+	}
+	return g;
+}
+
+/* A chain for a P, or one G for a thread without; NULL: a slab is needed. */
+static struct wf_g *
+depot_take(bool one, uint32_t *got)
+{
+	struct wf_g *g;
+
 	wf_lock(&depot.lock);
-	while (*got < n) {
-		struct wf_g *g = depot.free;
-
-		if (g)
-			depot.free = g->link;
-		else if (depot.nslabs > 0 && depot.cut < SLAB_GS)
-			g = &depot.slab[depot.nslabs - 1][depot.cut++];
-		else
-			break;
-		g->link = chain;
-		chain = g;
-		++*got;
+	*got = 1;
+	if (!one && (g = depot.full)) {
+		depot.full = g->sp;
+		*got = WF_MAGAZINE;
+	} else if (!(g = pop_loose())) {
+		g = cut_chain(one ? 1 : WF_MAGAZINE, got);
+	}
+	if (!g && one && (g = depot.full)) { /* break a magazine open */
+		depot.full = g->sp;
+		depot.loose = g->link;
+		g->link = NULL;
+		*got = 1;
 	}
 	wf_unlock(&depot.lock);
-	return chain;
+	return g;
 }
 
 static bool
@@ -71,11 +98,14 @@ struct wf_g *
 wf_gpool_get_slow(struct wf_p *p)
 {
 	struct wf_g *g;
-	uint32_t got;
+	uint32_t got = WF_MAGAZINE;
 
-	while (!(g = depot_take(p ? WF_GPOOL_BATCH : 1, &got)))
-		if (!add_slab())
-			return NULL;
+	if (p && (g = p->gspare))
+		p->gspare = NULL;
+	else
+		while (!(g = depot_take(!p, &got)))
+			if (!add_slab())
+				return NULL;
 	if (p) {
 		p->gfree = g->link;
 		p->gfree_count = got - 1;
@@ -87,27 +117,45 @@ void
 wf_gpool_put_depot(struct wf_g *g)
 {
 	wf_lock(&depot.lock);
-	g->link = depot.free;
-	depot.free = g;
+	g->link = depot.loose;
+	depot.loose = g;
 	wf_unlock(&depot.lock);
 }
 
+/* The magazine in hand is full: it becomes the spare, and the spare goes to the depot. */
 void
-wf_gpool_spill(struct wf_p *p, uint32_t keep)
+wf_gpool_put_slow(struct wf_p *p)
 {
-	struct wf_g *first = p->gfree, *last = NULL;
+	struct wf_g *g = p->gspare;
 
-	while (p->gfree_count > keep) {
-		last = p->gfree;
-		p->gfree = last->link;
-		p->gfree_count--;
+	if (g) {
+		wf_lock(&depot.lock);
+		g->sp = depot.full;
+		depot.full = g;
+		wf_unlock(&depot.lock);
 	}
-	if (!last)
-		return;
-	wf_lock(&depot.lock);
-	last->link = depot.free;
-	depot.free = first;
-	wf_unlock(&depot.lock);
+	p->gspare = p->gfree;
+	p->gfree = NULL;
+	p->gfree_count = 0;
+}
+
+void
+wf_gpool_flush(struct wf_p *p)
+{
+	struct wf_g *g;
+
+	if (p->gspare) {
+		g = p->gfree;
+		p->gfree = NULL;
+		wf_gpool_put_slow(p); /* the spare to the depot */
+		p->gfree = g;
+		p->gspare = NULL;
+	}
+	while ((g = p->gfree)) {
+		p->gfree = g->link;
+		wf_gpool_put_depot(g);
+	}
+	p->gfree_count = 0;
 }
 
 void

@@ -87,7 +87,8 @@ static inline void
 wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 {
 	for (;;) {
-		uint32_t h = at_load_acq(&q->head); /* acq: consumers are done with the slots before */
+		uint32_t h =
+		    at_load_acq(&q->head); /* acq: consumers are done with the slots before */
 		uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
 
 		if (likely(t - h < WF_RUNQ_SIZE)) {
@@ -197,7 +198,8 @@ static inline uint32_t
 wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lone, uint32_t grace)
 {
 	for (;;) {
-		uint32_t h = at_load_acq(&victim->head); /* acq: synchronises with other consumers */
+		uint32_t h =
+		    at_load_acq(&victim->head); /* acq: synchronises with other consumers */
 		uint32_t t = at_load_acq(&victim->tail); /* acq: RQ-2, the slots are written */
 		uint32_t n = t - h;
 
@@ -209,7 +211,8 @@ wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lo
 			for (; grace > 0; grace--) {
 				cpu_relax();
 				/* rlx: hints */
-				if (at_load_rlx(&victim->head) != h || at_load_rlx(&victim->next) != next)
+				if (at_load_rlx(&victim->head) != h ||
+				    at_load_rlx(&victim->next) != next)
 					return 0;
 			}
 			if (n == 0) {

@@ -17,7 +17,8 @@ void wf_m_set(struct wf_m *m);
 #else
 
 /* Initially &wf_m_unknown, whose lease is NONE: a thread's first call takes the slow path. */
-extern __thread struct wf_m *wf_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct wf_m *wf_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 WF_INLINE struct wf_m *
 wf_m(void)

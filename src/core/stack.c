@@ -152,7 +152,7 @@ cache_slack(uint32_t n)
 int
 wf_stack_provide(uint32_t n)
 {
-	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+	for (int class = 0; class < WF_STACK_CLASSES; class ++) {
 		struct stack_class *k = &classes[class];
 		uint64_t have, need;
 
@@ -322,7 +322,7 @@ wf_stack_give(struct wf_p *p, int class, void *slot)
 void
 wf_stack_flush(struct wf_p *p)
 {
-	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+	for (int class = 0; class < WF_STACK_CLASSES; class ++) {
 		struct wf_stack_cache *c = &p->stacks[class];
 		struct stack_class *k = &classes[class];
 
@@ -341,7 +341,7 @@ wf_stack_count(uint64_t *in_use, uint64_t *cached)
 {
 	uint64_t cut = 0, free_slots = 0;
 
-	for (int class = 0; class < WF_STACK_CLASSES; class++) {
+	for (int class = 0; class < WF_STACK_CLASSES; class ++) {
 		struct stack_class *k = &classes[class];
 
 		wf_lock(&k->lock);

@@ -25,9 +25,9 @@ wf_stack_bytes(int class)
 	return (size_t)WF_STACK_MIN << class;
 }
 
-void wf_stack_init(void);                       /* once per process */
+void wf_stack_init(void); /* once per process */
 enum wf_guard wf_stack_guard_kind(void);
-void wf_stack_force_guard(enum wf_guard kind);  /* WEFT_DEBUG=guard=..., before the first slot */
+void wf_stack_force_guard(enum wf_guard kind); /* WEFT_DEBUG=guard=..., before the first slot */
 
 /* Before procs grows to n: STK-1 for the caches of n Ps. 0 or -ENOMEM. */
 int wf_stack_provide(uint32_t n);
@@ -74,6 +74,7 @@ bool wf_stack_canary_intact(void *slot, int class);
 size_t wf_stack_used(void *slot, int class);
 /* Holder of p, or the world stopped: everything that p has cached goes to the depot. */
 void wf_stack_flush(struct wf_p *p);
-void wf_stack_count(uint64_t *in_use, uint64_t *cached); /* over all classes; Ps' caches not included */
+void wf_stack_count(uint64_t *in_use,
+		    uint64_t *cached); /* over all classes; Ps' caches not included */
 
 #endif

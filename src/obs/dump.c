@@ -46,9 +46,11 @@ say_frame(int fd, uintptr_t pc)
 	Dl_info i;
 
 	if (pc && dladdr((void *)pc, &i) && i.dli_sname)
-		wf_say_to(fd, "\t%s+0x%lx", i.dli_sname, (unsigned long)(pc - (uintptr_t)i.dli_saddr));
+		wf_say_to(fd, "\t%s+0x%lx", i.dli_sname,
+			  (unsigned long)(pc - (uintptr_t)i.dli_saddr));
 	else if (pc && dladdr((void *)pc, &i) && i.dli_fname)
-		wf_say_to(fd, "\t%s(+0x%lx)", i.dli_fname, (unsigned long)(pc - (uintptr_t)i.dli_fbase));
+		wf_say_to(fd, "\t%s(+0x%lx)", i.dli_fname,
+			  (unsigned long)(pc - (uintptr_t)i.dli_fbase));
 	else
 		wf_say_to(fd, "\t0x%lx", (unsigned long)pc);
 }
@@ -130,7 +132,8 @@ say_goroutines(int fd)
 
 	wf_gpool_each(say_g, &t);
 	if (t.seen > t.shown)
-		wf_say_to(fd, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
+		wf_say_to(fd, "... and %llu more goroutines",
+			  (unsigned long long)(t.seen - t.shown));
 	if (t.seen == 0)
 		wf_say_to(fd, "no goroutines");
 }
@@ -139,12 +142,15 @@ static void
 say_machine(int fd)
 {
 	/* rlx throughout: a snapshot for people */
-	wf_say_to(fd, "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u stop_wait=%u "
-		      "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
-		  at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs), at_load_rlx(&wf_sched.npidle),
-		  at_load_rlx(&wf_sched.nmspinning), at_load_rlx(&wf_sched.need_spinning),
-		  at_load_rlx(&wf_sched.stopping), wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle,
-		  wf_globq_size(&wf_globq), wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
+	wf_say_to(fd,
+		  "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
+		  "stop_wait=%u "
+		  "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
+		  at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
+		  at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
+		  at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
+		  wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
+		  wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 		const struct wf_m *m = at_load_rlx(&p->m);
@@ -157,10 +163,12 @@ say_machine(int fd)
 		const struct wf_p *p = at_load_rlx(&m->p);
 
 		if (m->in_use)
-			wf_say_to(fd, "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s", m->id,
-				  m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
-				  lease_text[at_load_rlx(&m->lease) % countof(lease_text)],
-				  at_load_rlx(&m->in_rt), m->spinning, m->idle, m->plain ? " plain" : "");
+			wf_say_to(
+			    fd,
+			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
+			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
+			    lease_text[at_load_rlx(&m->lease) % countof(lease_text)],
+			    at_load_rlx(&m->in_rt), m->spinning, m->idle, m->plain ? " plain" : "");
 	}
 }
 
@@ -194,7 +202,8 @@ wf_stack_census(int fd)
 	wf_say_to(fd, "%10s  %s", "stack", "start function (sampled; pages touched)");
 	/* acq: sites are complete once listed */
 	for (const struct weft_site *s = at_load_acq(&wf_sites); s; s = s->next_)
-		wf_say_to(fd, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file, s->line);
+		wf_say_to(fd, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file,
+			  s->line);
 }
 
 /* ---- stack overflow */
@@ -219,10 +228,13 @@ wf_overflow_report(void *addr, void *ucontext)
 	wf_say_to(2, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
 		  g->name ? g->name : "");
 	say_frames(2, interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
-	wf_say_to(2, "%s(), created by goroutine %lld at %s:%d", g->site->name, (long long)g->parent,
-		  g->site->file, g->site->line);
-	wf_say_to(2, "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or WEFT_STACK=%zu for all",
-		  4 * wf_stack_bytes(g->stack_class), g->site->name, 4 * wf_stack_bytes(g->stack_class));
+	wf_say_to(2, "%s(), created by goroutine %lld at %s:%d", g->site->name,
+		  (long long)g->parent, g->site->file, g->site->line);
+	wf_say_to(2,
+		  "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
+		  "WEFT_STACK=%zu for all",
+		  4 * wf_stack_bytes(g->stack_class), g->site->name,
+		  4 * wf_stack_bytes(g->stack_class));
 	os_exit(WF_FATAL_STATUS);
 }
 

@@ -9,6 +9,6 @@
    down, when everything else may be broken. */
 void wf_debug_dump(int fd);
 bool wf_overflow_report(void *addr, void *ucontext); /* SIGSEGV: true never returns */
-void wf_stack_census(int fd); /* most stack used, by start function */
+void wf_stack_census(int fd);                        /* most stack used, by start function */
 
 #endif

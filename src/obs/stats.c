@@ -99,7 +99,8 @@ weft_count(void)
 		return -ENOTSUP;
 	n = at_load_rlx(&wf_sched.n_spawned) - at_load_rlx(&wf_sched.n_exited); /* rlx: counters */
 	for (uint32_t i = 0; i < wf_sched.np_made; i++)
-		n += at_load_rlx(&wf_sched.allp[i]->n_spawned) - at_load_rlx(&wf_sched.allp[i]->n_exited);
+		n += at_load_rlx(&wf_sched.allp[i]->n_spawned) -
+		     at_load_rlx(&wf_sched.allp[i]->n_exited);
 	wf_leave(m);
 	return (int64_t)n;
 }

@@ -12,7 +12,8 @@
 static int64_t
 live_goroutines(void)
 {
-	uint64_t n = at_load_rlx(&wf_sched.n_spawned) - at_load_rlx(&wf_sched.n_exited); /* rlx: nobody runs */
+	uint64_t n = at_load_rlx(&wf_sched.n_spawned) -
+		     at_load_rlx(&wf_sched.n_exited); /* rlx: nobody runs */
 
 	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
 		struct wf_p *p = wf_sched.allp[i];
@@ -27,8 +28,8 @@ bool
 wf_deadlock_suspected(void)
 {
 	wf_assert_held(&wf_sched.lock);
-	return wf_sched.nmidle == wf_sched.nm &&
-	       at_load_rlx(&wf_sched.phase) == WF_UP && !at_load_rlx(&wf_sched.stopping) && /* rlx: under the lock */
+	return wf_sched.nmidle == wf_sched.nm && at_load_rlx(&wf_sched.phase) == WF_UP &&
+	       !at_load_rlx(&wf_sched.stopping) && /* rlx: under the lock */
 	       !wf_any_queued() && live_goroutines() > 0;
 }
 
@@ -44,7 +45,8 @@ wf_deadlock_report(void)
 	wf_unlock(&wf_sched.lock);
 	if (all > ours) {
 		if (wf_sched.debug && !said)
-			wf_say("all goroutines are asleep; %d other threads of the program may wake them",
+			wf_say("all goroutines are asleep; %d other threads of the program may "
+			       "wake them",
 			       all - ours);
 		said = true;
 		return;

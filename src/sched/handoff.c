@@ -21,7 +21,8 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	if (wf_stop_take(p))
 		return;
 	/* acq: the function to run */
-	if (!wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {
+	if (!wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0 ||
+	    at_load_acq(&p->safepoint)) {
 		wf_m_start(m, p, false);
 		return;
 	}
@@ -53,7 +54,7 @@ taken_over(struct wf_m *m)
 	/* acqrel: LEASE-3, only the owner ends TAKEN; the end of the run may have been first */
 	if (!at_cas_acqrel(&m->lease, &taken, WF_NONE))
 		abandoned(m);
-	at_store_rlx(&m->p, NULL); /* rlx: our own */
+	at_store_rlx(&m->p, NULL);                     /* rlx: our own */
 	at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
 	wf_preempt_word_add(-1);
 }
@@ -94,9 +95,9 @@ give_way(struct wf_m *m, enum wf_kind kind)
 	if (!at_cas_acqrel(&m->lease, &urged, give_p ? (uint32_t)WF_TAKEN : wf_sched.held))
 		return m;
 	if (give_p) { /* the preempt word stays: one urged less, one without a P more */
-		at_store_rlx(&m->p, NULL);            /* rlx: our own */
-		at_add_rlx(&wf_sched.computing, 1);   /* rlx: a limit */
-		at_bump(&p->n_retakes, 1);            /* rlx: a counter */
+		at_store_rlx(&m->p, NULL);          /* rlx: our own */
+		at_add_rlx(&wf_sched.computing, 1); /* rlx: a limit */
+		at_bump(&p->n_retakes, 1);          /* rlx: a counter */
 		wf_handoff(m, p);
 		return m;
 	}
@@ -125,7 +126,7 @@ enter_plain(struct wf_m *m)
 struct wf_m *
 wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 {
-	if (m == &wf_m_unknown) { /* in_rt of this one means nothing */
+	if (m == &wf_m_unknown) {                          /* in_rt of this one means nothing */
 		if (at_load_acq(&wf_sched.phase) != WF_UP) /* acq: looked at again, fenced, below */
 			return NULL;
 		m = wf_m_attach();
@@ -201,11 +202,12 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 	/* acq: LEASE-3, m->p and the tick as of when the owner left the runtime */
 	if (at_load_acq(&m->in_rt) == 0) {
 		/* rlx: ordered by the acquire above; confirmed by the CAS */
-		bool same = at_load_rlx(&m->p) == p &&
-			    (!tick_matters || at_load_rlx(&p->tick) == tick);
+		bool same =
+		    at_load_rlx(&m->p) == p && (!tick_matters || at_load_rlx(&p->tick) == tick);
 
-		if (same && at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) { /* acqrel: P changes hands */
-			at_add_rlx(&wf_sched.computing, 1); /* rlx: a limit */
+		if (same &&
+		    at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) { /* acqrel: P changes hands */
+			at_add_rlx(&wf_sched.computing, 1);       /* rlx: a limit */
 			wf_preempt_word_add(1);
 			return p;
 		}

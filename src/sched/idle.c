@@ -47,10 +47,10 @@ wf_idle_put(struct wf_p *p)
 	uint64_t bit;
 
 	mask_of(p->id, &word, &bit);
-	CHECK(wf_runq_empty(&p->runq));      /* IDLE-2 */
-	at_store_rlx(&p->state, WF_P_IDLE);  /* rlx: published by the bit */
+	CHECK(wf_runq_empty(&p->runq));     /* IDLE-2 */
+	at_store_rlx(&p->state, WF_P_IDLE); /* rlx: published by the bit */
 	wf_trace(WF_TR_P, WF_P_IDLE, p);
-	at_add_acqrel(&wf_sched.npidle, 1);  /* acqrel: only a count */
+	at_add_acqrel(&wf_sched.npidle, 1); /* acqrel: only a count */
 	/* acqrel: all we did with the P is visible to the next holder */
 	CHECK((at_or_acqrel(word, bit) & bit) == 0);
 }
@@ -81,7 +81,8 @@ wf_idle_take_this(struct wf_p *p)
 static uint32_t
 mask_words(void)
 {
-	return (at_load_rlx(&wf_sched.procs) + 63) / 64; /* rlx: changes while the world is stopped */
+	return (at_load_rlx(&wf_sched.procs) + 63) /
+	       64; /* rlx: changes while the world is stopped */
 }
 
 /* Any thread: take any idle P, or NULL. */
@@ -91,7 +92,8 @@ wf_idle_take(void)
 	for (uint32_t w = 0, n = mask_words(); w < n; w++) {
 		uint64_t word;
 
-		while ((word = at_load_rlx(&wf_sched.idle_mask[w])) != 0) { /* rlx: confirmed below */
+		while ((word = at_load_rlx(&wf_sched.idle_mask[w])) !=
+		       0) { /* rlx: confirmed below */
 			struct wf_p *p = wf_sched.allp[w * 64 + (uint32_t)__builtin_ctzll(word)];
 
 			if (wf_idle_take_this(p))
@@ -134,7 +136,8 @@ wf_wake_one(struct wf_m *m)
 			wf_m_start(m, p, true);
 			return;
 		}
-		at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: orders the look below */
+		at_add_acqrel(&wf_sched.nmspinning,
+			      (uint32_t)-1); /* acqrel: orders the look below */
 		fence_seq();
 		if (!wf_idle_any())
 			return;
@@ -177,9 +180,9 @@ wf_spin_begin(struct wf_m *m)
 	if (m->spinning)
 		return;
 	m->spinning = true;
-	at_add_acqrel(&wf_sched.nmspinning, 1);       /* acqrel: seen by submitters before we look */
-	at_store_rlx(&wf_sched.need_spinning, 0);     /* rlx: after the count is up */
-	at_bump(&wf_m_p(m)->n_spins, 1);              /* rlx: a counter */
+	at_add_acqrel(&wf_sched.nmspinning, 1);   /* acqrel: seen by submitters before we look */
+	at_store_rlx(&wf_sched.need_spinning, 0); /* rlx: after the count is up */
+	at_bump(&wf_m_p(m)->n_spins, 1);          /* rlx: a counter */
 }
 
 /* A spinner has found work and will run it. */
@@ -264,8 +267,8 @@ wf_idle_drop(struct wf_m *m)
 		return true;
 	}
 	fence_seq(); /* the idle bit before the look; pairs with wf_wake_one */
-	if (!WF_MUTANT(MUT_IDLE_NO_NEED_SPINNING) &&
-	    at_load_rlx(&wf_sched.need_spinning) && look_again(m)) /* rlx: fenced */
+	if (!WF_MUTANT(MUT_IDLE_NO_NEED_SPINNING) && at_load_rlx(&wf_sched.need_spinning) &&
+	    look_again(m)) /* rlx: fenced */
 		return false;
 	return true;
 }

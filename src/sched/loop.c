@@ -10,29 +10,11 @@
 #ifdef WF_TINY
 enum { FAIR_EVERY = 4 };
 #else
-enum { FAIR_EVERY = 61 }; /* schedules between looks at the global queue; prime, so that periodic
+enum {
+	FAIR_EVERY = 61
+}; /* schedules between looks at the global queue; prime, so that periodic
 			     spawners do not fall in step; Go's value */
 #endif
-
-/* Holder of p. Runnext, which inherits the slice, or the head of the ring. */
-struct wf_g *
-wf_pick_local(struct wf_p *p, bool *inherit)
-{
-	struct wf_g *g = wf_runq_get_next(&p->runq);
-
-	if (g) {
-		*inherit = true;
-		p->chain++;
-	} else {
-		g = wf_runq_get_ring(&p->runq);
-		if (!g)
-			return NULL;
-		p->chain = 0;
-	}
-	if (!at_load_rlx(&p->lone_local)) /* rlx: a heuristic */
-		at_store_rlx(&p->lone_local, 1);
-	return g;
-}
 
 static struct wf_g *
 pick_fair(struct wf_p *p)

@@ -14,43 +14,22 @@ enum {
 			   slice bounds them too, but only once the monitor has looked */
 };
 
-static void
-commit_or_break(struct wf_m *m, struct wf_g *g)
-{
-	bool committed = m->commit(g, m->commit_arg);
-
-	CHECK(committed); /* PARK-3: only PEND_ASK may refuse */
-}
-
-/* The first act of whoever arrives on m. m->pending is done; on g0 PEND_ASK is left to the loop. */
+/* The cases of wf_arrived that are not worth inlining. */
 void
-wf_arrived(struct wf_m *m)
+wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 {
 	struct wf_g *g = m->pending_g;
-	struct wf_p *p = wf_m_p(m);
-	enum wf_pending what = m->pending;
 
-	m->pending = WF_PEND_NONE;
 	switch (what) {
-	case WF_PEND_YIELD:
-		wf_g_yielded(g);
-		wf_submit(m, p, g, false);
-		break;
-	case WF_PEND_PARK:
-		wf_g_waits(g); /* PARK-1 */
-		commit_or_break(m, g);
-		break;
 	case WF_PEND_GLOBAL:
 		wf_g_yielded(g);
 		wf_globq_put(g->flags & WF_G_IDLE ? &wf_idleq : &wf_globq, g);
 		wf_submitted(m);
 		break;
 	case WF_PEND_DEAD:
-		wf_g_bury(p, g);
+		wf_g_bury(wf_m_p(m), g);
 		break;
-	case WF_PEND_NONE:
-	case WF_PEND_ASK:
-	case WF_PEND_NOP:
+	default: /* NONE: nothing; ASK: left to the loop on g0 */
 		m->pending = what;
 		break;
 	}
@@ -105,7 +84,7 @@ park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const 
 	at_bump(&p->n_parks, 1);                                 /* rlx: a counter */
 	if (WF_MUTANT(MUT_PARK_COMMIT_EARLY)) {
 		wf_g_waits(g); /* a mutant: reachable before its context is saved */
-		commit_or_break(m, g);
+		commit(g, arg);
 		how = WF_PEND_NONE;
 	}
 	return switch_away(m, g, how, how != WF_PEND_ASK);
@@ -128,6 +107,13 @@ struct wf_m *
 wf_yield(struct wf_m *m, enum wf_pending how)
 {
 	return switch_away(m, m->g, how, how == WF_PEND_YIELD);
+}
+
+void
+wf_overflow(struct wf_p *p, struct wf_glist *over)
+{
+	at_bump(&p->n_overflows, 1); /* rlx: a counter */
+	wf_globq_put_batch(&wf_globq, over);
 }
 
 /* A G that is RUNNABLE and in hand becomes findable; then somebody is woken if need be. */
@@ -157,10 +143,8 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		lone = lone && at_load_rlx(&p->runq.next) == NULL; /* rlx: only thieves change it */
 		wf_runq_put(&p->runq, g, &over);
 	}
-	if (unlikely(over.size > 0)) {
-		at_bump(&p->n_overflows, 1); /* rlx: a counter */
-		wf_globq_put_batch(&wf_globq, &over);
-	}
+	if (unlikely(over.size > 0))
+		wf_overflow(p, &over);
 	/* A lone G that this P keeps running itself is not worth a thread: waking one takes
 	   longer. If it does stay, the monitor or a spinner finds it, and the bit is cleared. */
 	if (lone && at_load_rlx(&p->lone_local)) /* rlx: a heuristic */

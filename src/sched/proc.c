@@ -14,7 +14,7 @@ wf_p_acquire(struct wf_m *m, struct wf_p *p)
 	ASSERT(wf_m_p(m) == NULL && at_load_rlx(&m->lease) == WF_NONE); /* rlx: our own */
 	at_store_rlx(&p->m, m); /* rlx: requesters confirm it by the lease, LEASE-3 */
 	at_store_rlx(&p->state, WF_P_RUNNING); /* rlx: a hint */
-	at_store_rlx(&m->p, p); /* rlx: published by the lease */
+	at_store_rlx(&m->p, p);                /* rlx: published by the lease */
 	m->old_p = p;
 	at_store_rel(&m->lease, wf_sched.held); /* rel: m->p before a requester can ask */
 	wf_trace(WF_TR_P, WF_P_RUNNING, p);
@@ -60,7 +60,7 @@ p_unmake(struct wf_p *p)
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
 	wf_stack_flush(p);
-	wf_gpool_spill(p, 0);
+	wf_gpool_flush(p);
 	at_store_rlx(&p->state, WF_P_DEAD); /* rlx: the world is stopped */
 	wf_trace(WF_TR_P, WF_P_DEAD, p);
 }

@@ -9,7 +9,7 @@
 /* spawn.c: birth and death */
 int64_t wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr,
 		 struct weft_wg *wg, const void *arg, size_t bytes, unsigned flags);
-void wf_g_main(void *m);                   /* first-run trampoline */
+void wf_g_main(void *m);                        /* first-run trampoline */
 void wf_g_bury(struct wf_p *p, struct wf_g *g); /* stack and G go back; off its stack */
 struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
 extern uint8_t wf_default_class;
@@ -20,13 +20,14 @@ extern void (*wf_locals_free_hook)(struct wf_locals *l);
 extern void (*wf_main_done_hook)(int rc);
 
 /* park.c: the switch and what follows it */
-void wf_arrived(struct wf_m *m);
+void wf_arrived_rare(struct wf_m *m, enum wf_pending what);
+void wf_overflow(struct wf_p *p,
+		 struct wf_glist *over); /* a full ring's half to the global queue */
 struct wf_m *wf_yield(struct wf_m *m, enum wf_pending how);
 void wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
 
 /* loop.c: schedule, find_runnable, execute */
 void wf_m_loop(struct wf_m *m);
-struct wf_g *wf_pick_local(struct wf_p *p, bool *inherit);
 
 /* steal.c */
 struct wf_g *wf_steal(struct wf_m *m, struct wf_p *p);
@@ -38,40 +39,40 @@ void wf_idle_put(struct wf_p *p);
 struct wf_p *wf_idle_take(void);
 bool wf_idle_take_this(struct wf_p *p);
 bool wf_idle_any(void);
-void wf_submitted(struct wf_m *m);         /* work was published: see that somebody runs it */
+void wf_submitted(struct wf_m *m); /* work was published: see that somebody runs it */
 void wf_wake_one(struct wf_m *m);
 void wf_spin_begin(struct wf_m *m);
-void wf_spin_found(struct wf_m *m);        /* a spinner has found work */
-void wf_spin_cancel(void);                 /* a spinner that was counted could not be started */
-void wf_spin_stop(struct wf_m *m);         /* a spinner stops for another reason */
+void wf_spin_found(struct wf_m *m); /* a spinner has found work */
+void wf_spin_cancel(void);          /* a spinner that was counted could not be started */
+void wf_spin_stop(struct wf_m *m);  /* a spinner stops for another reason */
 bool wf_spin_allowed(struct wf_m *m);
-bool wf_idle_drop(struct wf_m *m);         /* drop the P; false: work turned up, P in hand again */
+bool wf_idle_drop(struct wf_m *m); /* drop the P; false: work turned up, P in hand again */
 
 /* proc.c: Ps */
 void wf_p_acquire(struct wf_m *m, struct wf_p *p);
 struct wf_p *wf_p_release(struct wf_m *m);
-int wf_p_resize(uint32_t n);               /* world stopped, or before the first M */
+int wf_p_resize(uint32_t n); /* world stopped, or before the first M */
 
 /* thread.c: Ms */
 int wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning);
-bool wf_m_stop(struct wf_m *m);            /* sleep until handed a P; false: end the thread */
+bool wf_m_stop(struct wf_m *m); /* sleep until handed a P; false: end the thread */
 struct wf_m *wf_m_alloc(bool plain);
 void wf_m_free(struct wf_m *m);
-void wf_ms_end(void);                      /* end of the run: all threads go */
-int wf_threads_ours(void);                 /* sched.lock held: threads that the runtime made or knows */
+void wf_ms_end(void);      /* end of the run: all threads go */
+int wf_threads_ours(void); /* sched.lock held: threads that the runtime made or knows */
 
 /* handoff.c */
-struct wf_m *wf_rejoin(struct wf_m *m);    /* a goroutine without a P gets one, or queues */
+struct wf_m *wf_rejoin(struct wf_m *m); /* a goroutine without a P gets one, or queues */
 
 /* stw.c */
-void wf_world_stop(struct wf_m *m);        /* m may be NULL: not one of ours */
+void wf_world_stop(struct wf_m *m); /* m may be NULL: not one of ours */
 void wf_world_start(struct wf_m *m);
 bool wf_world_try(void);
 void wf_world_wait(void);
 struct wf_m *wf_world_lock(struct wf_m *m); /* on a goroutine: yields while it waits */
 void wf_world_done(void);
-void wf_stop_here(struct wf_m *m);         /* on g0: give the P to the stopper, sleep */
-bool wf_stop_take(struct wf_p *p);         /* P in hand: the stopper wants it? then it has it */
+void wf_stop_here(struct wf_m *m); /* on g0: give the P to the stopper, sleep */
+bool wf_stop_take(struct wf_p *p); /* P in hand: the stopper wants it? then it has it */
 void wf_each_p(struct wf_m *m, void (*fn)(struct wf_p *p));
 void wf_safepoint_run(struct wf_p *p);
 
@@ -81,7 +82,7 @@ void wf_monitor_stop(void);
 void wf_monitor_wake(void);
 
 /* deadlock.c */
-bool wf_deadlock_suspected(void);          /* sched.lock held; an M has just become idle */
+bool wf_deadlock_suspected(void); /* sched.lock held; an M has just become idle */
 void wf_deadlock_report(void);
 
 #endif

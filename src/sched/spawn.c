@@ -34,7 +34,8 @@ next_id(struct wf_p *p)
 	if (!p)
 		return (int64_t)at_add_rlx(&wf_sched.id_next, 1); /* rlx: only unique */
 	if (p->id_next == p->id_end) {
-		p->id_next = (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
+		p->id_next =
+		    (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
 		p->id_end = p->id_next + ID_BATCH;
 	}
 	return p->id_next++;
@@ -58,7 +59,7 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 
 		if (class < 0)
 			return class;
-		g->stack_class = (uint8_t)class;
+		g->stack_class = (uint8_t) class;
 	}
 	if (a->prio == WEFT_IDLE)
 		g->flags |= WF_G_IDLE;
@@ -68,6 +69,7 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 		return -EINVAL;
 	g->save = (uint8_t)a->save;
 	g->name = a->name;
+	g->flags |= WF_G_ATTR;
 	return 0;
 }
 
@@ -88,19 +90,13 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	g->stack = NULL;
 	g->stack_class = wf_default_class;
 	g->flags = (uint8_t)flags;
-	g->save = 0;
-	g->name = NULL;
-	g->locals = NULL;
 	if (unlikely(attr != NULL) && (rc = set_attr(g, attr)) < 0)
 		goto out_g;
 	if (unlikely((rc = wf_stack_reserve(p, g->stack_class)) < 0))
 		goto out_g;
-	if (unlikely(wf_locals_copy_hook != NULL)) {
-		struct wf_locals *mine = m->g ? m->g->locals : m->locals;
-
-		if (mine && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
-			goto out_stack;
-	}
+	struct wf_locals *mine = m->g ? m->g->locals : m->locals;
+	if (unlikely(mine != NULL) && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
+		goto out_stack;
 	copy_arg(g->arg, arg, bytes);
 	g->site = site;
 	g->errno_saved = 0;
@@ -112,13 +108,15 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_count(p, n_spawned, 1);
 	wf_tsan_release(g);
 	wf_g_born(g);
-	int64_t id = g->id; /* it may be over before we return */
+	int64_t id = g->id;        /* it may be over before we return */
 	wf_submit(m, p, g, false); /* SPAWN-1 */
 	return id;
 
 out_stack:
 	wf_stack_unreserve(p, g->stack_class);
 out_g:
+	g->name = NULL;
+	g->save = 0;
 	wf_gpool_put(p, g);
 	return rc;
 }
@@ -134,6 +132,10 @@ wf_g_bury(struct wf_p *p, struct wf_g *g)
 		g->stack = NULL;
 	}
 	wf_stack_unreserve(p, g->stack_class);
+	if (unlikely(g->flags & WF_G_ATTR)) {
+		g->name = NULL;
+		g->save = 0;
+	}
 	wf_g_freed(g);
 	wf_gpool_put(p, g);
 }
@@ -162,7 +164,8 @@ measure_stack(struct wf_p *p, struct wf_g *g)
 	used = wf_stack_used(g->stack, g->stack_class);
 	/* acqrel: the first one to measure a site lists it */
 	if (at_xchg_acqrel((wf_a32 *)&g->site->stack_used_,
-			   used > g->site->stack_used_ ? (uint32_t)used : g->site->stack_used_) == 0)
+			   used > g->site->stack_used_ ? (uint32_t)used : g->site->stack_used_) ==
+	    0)
 		list_site(g->site);
 }
 
@@ -176,17 +179,20 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	struct wf_g *g = m->g, *next;
 	struct wf_p *p = wf_m_p(m);
 
-	if (unlikely(g->locals != NULL))
+	if (unlikely(g->locals != NULL)) {
 		wf_locals_free_hook(g->locals);
+		g->locals = NULL;
+	}
 	if (unlikely(g->flags & WF_G_MAIN))
 		wf_main_done_hook(rc);
 	if (g->wg)
 		wf_wg_done_hook(m, g->wg);
 	if (unlikely(!wf_stack_canary_intact(g->stack, g->stack_class)))
-		wf_fatal("stack overflow in goroutine %lld (%s): its stack of %zu bytes was overrun. "
-			 "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
-			 (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
-			 4 * wf_stack_bytes(g->stack_class));
+		wf_fatal(
+		    "stack overflow in goroutine %lld (%s): its stack of %zu bytes was overrun. "
+		    "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
+		    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
+		    4 * wf_stack_bytes(g->stack_class));
 	measure_stack(p, g);
 	at_bump(&p->n_exited, 1); /* rlx: a counter */
 	wf_g_dies(g);
@@ -245,8 +251,8 @@ wf_g_main(void *arg)
 }
 
 WF_EXPORT int64_t
-weft_spawn(struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg, const void *arg,
-	   size_t bytes)
+weft_spawn(struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
+	   const void *arg, size_t bytes)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
 	int64_t id;
@@ -264,7 +270,8 @@ weft_exit(int rc)
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
 	if (!m || m->plain)
-		wf_fatal("weft_exit was called outside a goroutine; return from the thread instead");
+		wf_fatal(
+		    "weft_exit was called outside a goroutine; return from the thread instead");
 	wf_g_exit(m, rc, false);
 	wf_broken(__FILE__, __LINE__, "weft_exit returned");
 }

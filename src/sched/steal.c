@@ -88,7 +88,8 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 		struct wf_steal_walk w;
 		uint32_t i;
 
-		wf_steal_walk_begin(&w, (uint32_t)wf_rand64(&m->rand), (uint32_t)wf_rand64(&m->rand));
+		wf_steal_walk_begin(&w, (uint32_t)wf_rand64(&m->rand),
+				    (uint32_t)wf_rand64(&m->rand));
 		while (wf_steal_walk_next(&w, &i)) {
 			struct wf_p *victim = wf_sched.allp[i];
 			struct wf_g *g;

@@ -95,7 +95,8 @@ take_leases(void)
 		struct wf_p *p = wf_sched.allp[i];
 		struct wf_m *m = at_load_acq(&p->m); /* acq: M-2; confirmed by the decision */
 
-		if (m && at_load_rlx(&p->state) == WF_P_RUNNING && wf_lease_ask(m)) { /* rlx: a hint */
+		if (m && at_load_rlx(&p->state) == WF_P_RUNNING &&
+		    wf_lease_ask(m)) { /* rlx: a hint */
 			asked[n].m = m;
 			asked[n++].p = p;
 		}
@@ -124,7 +125,7 @@ wf_world_stop(struct wf_m *m)
 	wf_note_clear(&wf_sched.stop_note);
 	wf_lock(&wf_sched.lock);
 	wf_sched.stop_wait = at_load_rlx(&wf_sched.procs) - (own != NULL); /* rlx: ours to change */
-	at_store_rel(&wf_sched.stopping, 1); /* rel: stop_wait */
+	at_store_rel(&wf_sched.stopping, 1);                               /* rel: stop_wait */
 	wf_unlock(&wf_sched.lock);
 	for (;;) {
 		struct wf_p *p;

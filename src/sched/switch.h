@@ -19,6 +19,26 @@ wf_bind_stack(struct wf_p *p, struct wf_g *g)
 	g->tsan_fiber = wf_tsan_create();
 }
 
+/* Holder of p. Runnext, which inherits the slice, or the head of the ring. */
+WF_INLINE struct wf_g *
+wf_pick_local(struct wf_p *p, bool *inherit)
+{
+	struct wf_g *g = wf_runq_get_next(&p->runq);
+
+	if (g) {
+		*inherit = true;
+		p->chain++;
+	} else {
+		g = wf_runq_get_ring(&p->runq);
+		if (!g)
+			return NULL;
+		p->chain = 0;
+	}
+	if (!at_load_rlx(&p->lone_local)) /* rlx: a heuristic */
+		at_store_rlx(&p->lone_local, 1);
+	return g;
+}
+
 /* What may run next without asking g0: NULL sends the caller there. */
 WF_INLINE struct wf_g *
 wf_pick_direct(struct wf_m *m, struct wf_p *p)
@@ -38,6 +58,45 @@ wf_pick_direct(struct wf_m *m, struct wf_p *p)
 		p->fair--;
 	}
 	return next;
+}
+
+/* A goroutine that gave way goes to the tail of the local queue. */
+WF_INLINE void
+wf_requeue(struct wf_m *m, struct wf_p *p, struct wf_g *g)
+{
+	struct wf_glist over = {0};
+
+	if (unlikely(g->flags & WF_G_IDLE)) {
+		wf_submit(m, p, g, false);
+		return;
+	}
+	wf_runq_put(&p->runq, g, &over);
+	if (unlikely(over.size > 0))
+		wf_overflow(p, &over);
+	if (at_load_rlx(&wf_sched.procs) > 1) /* rlx: as in wf_submitted */
+		wf_submitted(m);
+}
+
+/* The first act of whoever arrives on m: what m->pending says is done (PARK-2). */
+WF_INLINE void
+wf_arrived(struct wf_m *m)
+{
+	enum wf_pending what = m->pending;
+
+	m->pending = WF_PEND_NONE;
+	if (what == WF_PEND_YIELD) {
+		wf_g_yielded(m->pending_g);
+		wf_requeue(m, wf_m_p(m), m->pending_g);
+	} else if (what == WF_PEND_PARK) {
+		struct wf_g *g = m->pending_g;
+		bool committed;
+
+		wf_g_waits(g); /* PARK-1 */
+		committed = m->commit(g, m->commit_arg);
+		CHECK(committed); /* PARK-3: only PEND_ASK may refuse */
+	} else {
+		wf_arrived_rare(m, what);
+	}
 }
 
 /* From the goroutine whose context goes to *save (from NULL: from g0) to goroutine `to`, which

@@ -87,7 +87,8 @@ retake(int64_t now)
 	if (at_load_acq(&wf_sched.stopping)) /* acq: the stopper does the asking then */
 		return false;
 	wf_lock(&wf_lease_lock);
-	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a stale number is harmless */
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs);
+	     i++) { /* rlx: a stale number is harmless */
 		struct wf_p *p = wf_sched.allp[i];
 		struct wf_m *m = at_load_acq(&p->m); /* acq: confirmed by the decision */
 
@@ -118,8 +119,8 @@ retake(int64_t now)
 static bool
 wake_for_waiting_work(void)
 {
-	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 || !wf_idle_any() ||
-	    !wf_any_queued()) /* rlx: looked at again soon */
+	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 ||
+	    !wf_idle_any() || !wf_any_queued()) /* rlx: looked at again soon */
 		return false;
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a heuristic */
 		struct wf_p *p = wf_sched.allp[i];
@@ -141,7 +142,8 @@ forget_samples(int64_t now)
 static bool
 all_idle(void)
 {
-	return at_load_rlx(&wf_sched.npidle) == at_load_rlx(&wf_sched.procs); /* rlx: fenced by MON-2 */
+	return at_load_rlx(&wf_sched.npidle) ==
+	       at_load_rlx(&wf_sched.procs); /* rlx: fenced by MON-2 */
 }
 
 /* Nothing has happened for long. MON-2 */

@@ -81,9 +81,9 @@ wf_m_alloc(bool plain)
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
-	at_store_rlx(&m->p, NULL);           /* rlx: not yet reachable */
-	at_store_rlx(&m->in_rt, 1);          /* rlx: born inside */
-	at_store_rel(&m->lease, WF_NONE);    /* rel: all of the above */
+	at_store_rlx(&m->p, NULL);        /* rlx: not yet reachable */
+	at_store_rlx(&m->in_rt, 1);       /* rlx: born inside */
+	at_store_rel(&m->lease, WF_NONE); /* rel: all of the above */
 	wf_note_clear(&m->note);
 	return m;
 }
@@ -110,7 +110,6 @@ struct wf_m *
 wf_m_attach(void)
 {
 	struct wf_m *m = wf_m_alloc(true);
-
 
 	if (!m)
 		wf_fatal("out of memory for the record of a thread that calls weft");

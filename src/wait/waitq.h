@@ -16,8 +16,8 @@
 struct wf_waiter {
 	/* const while linked */
 	const void *key;
-	struct wf_g *g;  /* a goroutine ... */
-	struct wf_m *m;  /* ... or a plain thread */
+	struct wf_g *g; /* a goroutine ... */
+	struct wf_m *m; /* ... or a plain thread */
 	/* under the bucket's lock */
 	struct wf_waiter *next;
 	int result;

@@ -29,9 +29,10 @@ wake_all(struct wf_m *m, struct weft_wg *wg)
 WF_COLD static void
 misuse(void)
 {
-	wf_fatal("negative wait group counter: weft_wg_done or weft_wg_add(-n) was called more often "
-		 "than goroutines were added. Call weft_wg_add before the goroutine starts, or use "
-		 "weft_wg_go");
+	wf_fatal(
+	    "negative wait group counter: weft_wg_done or weft_wg_add(-n) was called more often "
+	    "than goroutines were added. Call weft_wg_add before the goroutine starts, or use "
+	    "weft_wg_go");
 }
 
 /* In the runtime, any thread. */
