@@ -409,6 +409,9 @@ init {
                 run M(2);
 #endif
                
-                run Outside(); run Memory(); run Check()
+#ifndef RETURNER
+                run Outside();
+#endif
+                run Memory(); run Check()
         }
 }

@@ -62,22 +62,30 @@ inline apply(m, k) {
         k = 0
 }
 
-proctype Memory() {
+/* One per thread, so that fairness lets every buffered store land. */
+proctype Memory(byte m) {
         mtype k;
 end:    do
-        :: atomic { sb[0]?k -> apply(0, k) }
-        :: atomic { sb[1]?k -> apply(1, k) }
+        :: atomic { sb[m]?k -> apply(m, k) }
         od
 }
 
 #define DRAINED(m) empty(sb[m])
 
-/* wf_membarrier: every thread's earlier stores have landed when it returns. */
-#ifdef MUT_NO_MEMBARRIER
-#define membarrier() skip
+/* wf_membarrier: it makes every thread drain, at the latest when it returns. */
+inline membarrier() {
+#ifndef MUT_NO_MEMBARRIER
+        atomic {
+                do
+                :: nempty(sb[0]) -> sb[0]?k; apply(0, k)
+                :: empty(sb[0]) && nempty(sb[1]) -> sb[1]?k; apply(1, k)
+                :: empty(sb[0]) && empty(sb[1]) -> break
+                od
+        }
 #else
-#define membarrier() (empty(sb[0]) && empty(sb[1]))
+        skip
 #endif
+}
 
 /* Runtime code working on the P's data: two steps, so that anybody else who
  * believes to own it is caught in between. */
@@ -153,7 +161,7 @@ pick:   /* wf_find_runnable with a P; stop-the-world comes first */
         atomic {
                 if
                 :: runnable > 0 -> runnable--
-                :: else -> goto no_work
+                :: goto no_work         /* or somebody was faster */
                 fi;
 #ifdef MUT_STALE_M
                 came_from = last_queued;
@@ -344,7 +352,11 @@ inline request(m, any_tick, keep) {
                         p = mp[m];
 #endif
                         if
+#ifdef MUT_P_BEFORE_ASK
+                        :: p != NONE ->
+#else
                         :: p != NONE && (any_tick || tick[p] == t) ->
+#endif
                                 atomic {
                                         if
                                         :: lease[m] == ASKED ->
@@ -375,7 +387,7 @@ inline request(m, any_tick, keep) {
 
 /* wf_monitor: samples a P's tick, comes back, asks if it has not moved. */
 proctype Monitor() {
-        byte p = NONE, t, n; bool asked;
+        byte p = NONE, t, n; bool asked; mtype k;
         do
         :: n < LOOKS && mp[0] != NONE ->
                 atomic { n++; if :: mp[0] != NONE -> t = tick[mp[0]] :: else fi };
@@ -389,7 +401,7 @@ proctype Monitor() {
 
 /* wf_stop_world / wf_start_world */
 proctype Stw() {
-        byte p = NONE, t; bool asked;
+        byte p = NONE, t; bool asked; mtype k;
         byte n;
         do
         :: atomic { n == STOPS -> break }
@@ -421,7 +433,7 @@ world_stopped:  assert(owner[0] == BY_REQ && owner[NP - 1] == BY_REQ);
 init {
         atomic {
                 idle = (1 << NP) - 1;
-                run M(0); run M(1); run Monitor(); run Stw(); run Memory()
+                run M(0); run M(1); run Monitor(); run Stw(); run Memory(0); run Memory(1)
         }
 }
 

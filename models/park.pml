@@ -168,16 +168,23 @@ inline land_on(g) {
  * commit.  Called on resume and by the first-run trampoline. */
 inline run_pending() {
         if
-        :: pkind == P_PARK ->
-                status[pg] = WAITING;
-                release_lock()                  /* the commit */
-        :: pkind == P_YIELD ->
-                atomic { status[pg] = RUNNABLE; inq[pg] = true }
-        :: pkind == P_EXIT ->
-                status[pg] = DEAD               /* stack may be reused now */
-        :: else
-        fi;
-        d_step { pkind = P_NONE; pg = NOBODY }
+        :: atomic { pkind == P_PARK -> status[pg] = WAITING };
+                d_step {
+                        release_lock();         /* the commit */
+                        pkind = P_NONE; pg = NOBODY
+                }
+        :: d_step {
+                pkind == P_YIELD ->
+                status[pg] = RUNNABLE; inq[pg] = true;
+                pkind = P_NONE; pg = NOBODY
+           }
+        :: d_step {
+                pkind == P_EXIT ->
+                status[pg] = DEAD;              /* stack may be reused now */
+                pkind = P_NONE; pg = NOBODY
+           }
+        :: d_step { pkind == P_NONE -> pg = NOBODY }
+        fi
 }
 
 /* wf_pick_next: take a runnable G, or fall back to the scheduler context. */
@@ -243,8 +250,7 @@ end_idle:       (inq[0] || inq[1]);
                 /* wf_yield, wf_exit */
                 if
                 :: left[cur] > 0 ->
-                        left[cur]--;
-                        pick_next();
+                        atomic { left[cur]--; pick_next() };
                         if
                         :: nxt == G0 -> skip    /* alone: no switch */
                         :: else ->
@@ -285,18 +291,18 @@ end_idle:       (inq[0] || inq[1]);
                                         linked[cur] = true;
                                         linked_seq[cur] = seq[cur]
                                 };
-                                won = false;
                                 if
-                                :: cur == 0 && cancelled ->
-                                        claim(cur, seq[cur], won)
+                                :: cancelled -> claim(cur, seq[cur], won)
                                 :: else
                                 fi;
                                 if
                                 :: won ->
                                         /* we claimed ourselves: no wait */
-                                        d_step { linked[cur] = false; left[cur] = 0 };
-                                        won = false;
-                                        release_lock()
+                                        d_step {
+                                                linked[cur] = false; left[cur] = 0;
+                                                won = false;
+                                                release_lock()
+                                        }
                                 :: else ->
                                         if
                                         :: /* wf_park */
@@ -304,11 +310,13 @@ end_idle:       (inq[0] || inq[1]);
                                                 switch_with(P_PARK, WOKEN)
                                         :: /* wf_park_commit: it may refuse,
                                             * so it goes through g0 */
-                                                at[cur] = WOKEN;
-                                                save_and_leave(cur);
-                                                nxt = cur;
-                                                cur = G0;
-                                                goto on_g0
+                                                atomic {
+                                                        at[cur] = WOKEN;
+                                                        save_and_leave(cur);
+                                                        nxt = cur;
+                                                        cur = G0;
+                                                        goto on_g0
+                                                }
                                         fi
                                 fi
                         fi
@@ -331,7 +339,6 @@ end_idle:       (inq[0] || inq[1]);
 
 on_g0:  /* wf_park_on_g0, running on the scheduler's stack for goroutine nxt */
         status[nxt] = WAITING;
-        won = false;
         if
         :: !refused[nxt] ->
                 /* the commit changes its mind; it must win the claim to do so */
@@ -347,7 +354,8 @@ on_g0:  /* wf_park_on_g0, running on the scheduler's stack for goroutine nxt */
                 d_step {
                         linked[nxt] = false;
                         refused[nxt] = true;
-                        at[nxt] = TOP           /* tries again, nothing used up */
+                        at[nxt] = TOP;          /* tries again, nothing used up */
+                        won = false
                 };
                 release_lock();
 #ifdef MUT_REFUSE_WAITING
@@ -356,9 +364,7 @@ on_g0:  /* wf_park_on_g0, running on the scheduler's stack for goroutine nxt */
                 status[nxt] = RUNNING;
                 land_on(nxt);
 #endif
-        :: else ->
-                release_lock();
-                nxt = G0
+        :: else -> d_step { release_lock(); nxt = G0 }
         fi;
         goto again
 }

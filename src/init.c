@@ -293,7 +293,7 @@ empty_queues(void)
 	struct wf_glist rest = {0};
 
 	for (uint32_t i = 0; i < wf_sched.np_made; i++)
-		wf_runq_drain(&wf_sched.allp[i]->runq, &rest);
+		wf_p_drain(wf_sched.allp[i], &rest);
 	wf_globq_get_batch(&wf_globq, 1, UINT32_MAX, &rest);
 	wf_globq_get_batch(&wf_idleq, 1, UINT32_MAX, &rest);
 }
@@ -322,7 +322,7 @@ reset_counters(void)
 }
 
 static void
-end_run(struct wf_m *m)
+end_run(void)
 {
 	wf_world_wait();
 	at_store_rel(&wf_sched.phase, WF_ENDING); /* rel: as read by wf_enter_slow */
@@ -330,7 +330,7 @@ end_run(struct wf_m *m)
 	wf_monitor_stop();
 	wf_world_stop(NULL);
 	wf_ms_end();
-	wf_waitq_flush(m);
+	wf_waitq_flush();
 	empty_queues();
 	wf_gpool_each(drop_goroutine, NULL);
 	if (debug.census)
@@ -369,7 +369,7 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	}
 	at_store_rel(&m->in_rt, 0);                /* rel: outside */
 	if (at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: ours to change */
-		end_run(m);
+		end_run();
 	at_store_rel(&wf_sched.phase, WF_DOWN); /* rel: RUN-2 */
 	return rc;
 }

@@ -12,6 +12,8 @@ enum wf_mutant_id {
 	MUT_RUNQ_GET_NO_CAS,       /* the owner takes from the head without asking the thieves */
 	MUT_RUNQ_STEAL_NO_CAS,     /* a thief does not claim what it copied */
 	MUT_RUNQ_NEXT_NO_CAS,      /* runnext taken by load and store */
+	MUT_FORKQ_POP_NO_FENCE,    /* bottom lowered, top read without a fence */
+	MUT_FORKQ_STEAL_NO_CAS,    /* a thief does not claim what it read */
 	MUT_IDLE_SUBMIT_NO_FENCE,  /* work published, spinners read without a fence */
 	MUT_IDLE_PARK_NO_FENCE,    /* spinning left, queues read without a fence */
 	MUT_IDLE_NO_RECHECK,       /* no second look after leaving spinning */

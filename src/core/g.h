@@ -29,7 +29,6 @@ enum wf_gflag {
 	WF_G_IDLE = 1,  /* idle class: runs only when a P would otherwise idle */
 	WF_G_ATTR = 2,  /* was started with attributes */
 	WF_G_MAIN = 4,  /* goroutine 1: its end ends the run */
-	WF_G_CLAIM = 8, /* may be claimed by the goroutine that waits for it: see gclaim.h */
 };
 
 /*
@@ -45,7 +44,8 @@ struct wf_g {
 	uint8_t flags;  /* enum wf_gflag */
 	uint8_t reason; /* enum wf_reason, while it waits */
 	uint8_t save;   /* WEFT_SAVE_ bits */
-	int errno_saved;
+	int16_t errno_saved;
+	uint8_t kids; /* started for a wait group since it last waited: see wg.c */
 	struct weft_site *site;
 	/* atomic */
 	wf_a32 status; /* written through gstatus.h only */
@@ -61,9 +61,9 @@ struct wf_g {
 	int64_t since_ns;    /* when it began to wait, by the monitor's coarse clock */
 	const void *wait_on; /* the object it waits for: shown in dumps */
 	const char *name;
-	void *saved_state;   /* save != 0: kept on its own stack */
-	uint64_t asan_stack; /* sanitizer's record of its stack while away */
-	void *tsan_fiber;
+	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
+	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
+	void *san;           /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 256, "four cache lines; a million goroutines count");

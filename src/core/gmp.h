@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/rand.h"
+#include "core/forkq.h"
 #include "core/gstatus.h"
 #include "core/runq.h"
 
@@ -30,7 +31,7 @@ enum wf_pending {
 	WF_PEND_PARK,   /* the G waits; then the commit runs */
 	WF_PEND_ASK,    /* as PARK, but the commit may refuse: only on g0 */
 	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
-	WF_PEND_NOP,    /* the G gave up its P and has queued itself; see wf_rejoin */
+	WF_PEND_JOIN,   /* the G waits for the child that starts now */
 };
 
 typedef bool wf_commit_fn(struct wf_g *g, void *arg);
@@ -114,10 +115,12 @@ struct wf_stack_cache {
 
 struct wf_p {
 	struct wf_runq runq;
+	struct wf_forkq forkq;
 
 	/* holder only */
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair;           /* schedules until the next look at the global queue */
+	bool fair_fork;
 	uint32_t chain;          /* runnext runs in a row */
 	int64_t id_next, id_end; /* goroutine ids in hand */
 	struct wf_g *gfree;      /* free Gs, linked: see gpool.h */
@@ -184,6 +187,24 @@ struct wf_sched {
 };
 
 extern struct wf_sched wf_sched;
+
+/* Any M: no G is queued here. As exact as wf_runq_empty. */
+WF_INLINE bool
+wf_p_empty(const struct wf_p *p)
+{
+	return wf_runq_empty(&p->runq) && wf_forkq_empty(&p->forkq);
+}
+
+/* Holder: everything queued here goes to the end of l. */
+static inline void
+wf_p_drain(struct wf_p *p, struct wf_glist *l)
+{
+	struct wf_g *g;
+
+	wf_runq_drain(&p->runq, l);
+	while ((g = wf_forkq_pop(&p->forkq)))
+		wf_glist_push(l, g);
+}
 
 /* Counters: by the holder of p, or by a thread without one. */
 #define wf_count(p_, field, n)                                                                     \

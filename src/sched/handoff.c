@@ -21,7 +21,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	if (wf_stop_take(p))
 		return;
 	/* acq: the function to run */
-	if (!wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0 ||
+	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 ||
 	    at_load_acq(&p->safepoint)) {
 		wf_m_start(m, p, false);
 		return;

@@ -19,9 +19,15 @@ enum {
 static struct wf_g *
 pick_fair(struct wf_p *p)
 {
+	struct wf_g *g;
+
 	if (p->fair > 0)
 		return NULL;
 	p->fair = FAIR_EVERY;
+	/* A busy ring hides the fork queue too: turn and turn about, the oldest first. */
+	p->fair_fork = !p->fair_fork;
+	if (p->fair_fork && wf_runq_len(&p->runq) > 0 && (g = wf_forkq_steal(&p->forkq)))
+		return g;
 	return wf_globq_get(&wf_globq);
 }
 

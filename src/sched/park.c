@@ -29,6 +29,9 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	case WF_PEND_DEAD:
 		wf_g_bury(wf_m_p(m), g);
 		break;
+	case WF_PEND_JOIN:
+		wf_g_waits(g); /* nobody can wake it but the child, which has not begun */
+		break;
 	default: /* NONE: nothing; ASK: left to the loop on g0 */
 		m->pending = what;
 		break;
@@ -39,7 +42,7 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 WF_INLINE struct wf_m *
 resumed(struct wf_m *m, struct wf_g *g)
 {
-	wf_asan_arrive((void *)(uintptr_t)g->asan_stack, NULL, NULL);
+	wf_asan_arrive(g->san, NULL, NULL);
 	wf_arrived(m);
 	wf_tsan_acquire(g); /* what the waker did; pairs with wf_ready */
 	*m->errno_address = g->errno_saved;
@@ -56,15 +59,15 @@ switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
 	ASSERT(m->g == g && m->pending == WF_PEND_NONE);
 	m->pending = how;
 	m->pending_g = g;
-	g->errno_saved = *m->errno_address;
+	g->errno_saved = (int16_t)*m->errno_address;
 	if (next) {
 		wf_g_runs(next);
 		m->g = next;
 		at_bump(&p->n_switches, 1); /* rlx: a counter */
-		m = wf_switch_to_g(m, &g->sp, (void **)&g->asan_stack, next);
+		m = wf_switch_to_g(m, &g->sp, &g->san, next);
 	} else {
 		m->g = NULL;
-		m = wf_switch_to_g0(m, &g->sp, (void **)&g->asan_stack);
+		m = wf_switch_to_g0(m, &g->sp, &g->san);
 	}
 	return resumed(m, g);
 }
@@ -100,6 +103,44 @@ struct wf_m *
 wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
 {
 	return park(m, commit, arg, why, object, WF_PEND_ASK);
+}
+
+bool
+wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
+{
+	struct wf_m *m = *mp;
+	struct wf_p *p = wf_m_p(m);
+	struct wf_g *g = m->g, *kid = wf_forkq_peek(&p->forkq);
+
+	/* rlx: as in wf_pick_direct */
+	if (!kid || kid->wg != wg || at_load_rlx(&m->lease) > WF_FENCED ||
+	    at_load_rlx(&wf_sched.stopping))
+		return false;
+	if (p->fair == 0 && (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0))
+		return false; /* others have waited long enough */
+	kid = wf_forkq_pop(&p->forkq);
+	if (!kid)
+		return false;
+	if (kid->wg != wg || kid->stack) { /* the peek was out of date */
+		wf_submit(m, p, kid, false);
+		return false;
+	}
+	p->fair -= p->fair > 0;
+	at_bump(&p->tick, 1);       /* rlx: the monitor only compares */
+	at_bump(&p->n_switches, 1); /* rlx: a counter */
+	at_bump(&p->n_parks, 1);    /* rlx: a counter */
+	kid->joiner = g;
+	g->reason = WF_WAIT_JOIN;
+	g->wait_on = wg;
+	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
+	g->errno_saved = (int16_t)*m->errno_address;
+	m->pending = WF_PEND_JOIN;
+	m->pending_g = g;
+	wf_g_runs(kid);
+	m->g = kid;
+	m = wf_switch_to_g(m, &g->sp, &g->san, kid);
+	*mp = resumed(m, g);
+	return true;
 }
 
 /* The running goroutine lets others go first. */
@@ -188,6 +229,7 @@ alone(struct wf_m *m)
 
 	/* rlx: work that comes meanwhile is seen at the next yield */
 	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
+	       wf_forkq_empty(&p->forkq) &&
 	       wf_globq_size(&wf_globq) == 0 && at_load_rlx(&m->lease) <= WF_FENCED &&
 	       !at_load_rlx(&wf_sched.stopping) && !(m->g->flags & WF_G_IDLE);
 }

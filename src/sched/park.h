@@ -28,6 +28,11 @@ struct wf_m *wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum w
    rank above SCHED may be held. */
 void wf_ready(struct wf_m *m, struct wf_g *g);
 
+/* Before a wait for wg. The newest child that was started here for wg and has not begun runs now,
+   and the caller goes on when it has ended; false: there is none, or others are due. */
+bool wf_join_child(struct wf_m **m, const struct weft_wg *wg);
+void wf_learn_joins(struct wf_g *g);
+
 /* ---- a plain thread waits on its own note: until wf_ready_plain */
 int wf_plain_wait(struct wf_m *m);
 void wf_plain_wake(struct wf_m *m, int result);

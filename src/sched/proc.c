@@ -56,7 +56,7 @@ p_unmake(struct wf_p *p)
 {
 	struct wf_glist l = {0};
 
-	wf_runq_drain(&p->runq, &l);
+	wf_p_drain(p, &l);
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
 	wf_stack_flush(p);

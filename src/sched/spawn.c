@@ -18,6 +18,7 @@
 
 enum {
 	ID_BATCH = 16,       /* goroutine ids a P fetches at once */
+	JOIN_KIDS_MAX = 16,  /* more children before a wait than this are a batch, not a fork */
 	SAMPLE_EVERY = 1024, /* deaths between two measurements of stack use, per P */
 };
 
@@ -73,6 +74,31 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 	return 0;
 }
 
+/* parent starts a goroutine for a wait group: remember for wf_learn_joins. True if goroutines of
+   this site are known to be waited for soon. */
+WF_INLINE bool
+expects_join(struct wf_g *parent, struct weft_site *site)
+{
+	parent->kids += parent->kids < UINT8_MAX;
+	parent->kid_site = site;
+	return at_load_rlx((wf_a32 *)&site->joins_) != 0; /* rlx: a heuristic */
+}
+
+/* g is about to wait for a wait group. A few children and then a wait: that is fork-join; many:
+   a batch, which the ring serves better. */
+void
+wf_learn_joins(struct wf_g *g)
+{
+	if (g->kids > 0) {
+		wf_a32 *joins = (wf_a32 *)&g->kid_site->joins_;
+		uint32_t now = g->kids <= JOIN_KIDS_MAX;
+
+		if (at_load_rlx(joins) != now) /* rlx: a heuristic */
+			at_store_rlx(joins, now);
+	}
+	g->kids = 0;
+}
+
 /* Any thread in the runtime; never parks. Returns the id, or -ENOMEM, -EINVAL. */
 int64_t
 wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
@@ -100,6 +126,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	copy_arg(g->arg, arg, bytes);
 	g->site = site;
 	g->errno_saved = 0;
+	g->kids = 0;
 	g->wg = wg;
 	g->parent = m->g ? m->g->id : 0;
 	g->id = next_id(p);
@@ -109,7 +136,11 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_tsan_release(g);
 	wf_g_born(g);
 	int64_t id = g->id;        /* it may be over before we return */
-	wf_submit(m, p, g, false); /* SPAWN-1 */
+	/* SPAWN-1 */
+	if (wg && p && m->g && expects_join(m->g, site) && wf_forkq_push(&p->forkq, g))
+		wf_submitted(m);
+	else
+		wf_submit(m, p, g, false);
 	return id;
 
 out_stack:
@@ -128,7 +159,7 @@ wf_g_bury(struct wf_p *p, struct wf_g *g)
 	if (g->stack) {
 		wf_asan_unpoison(g->stack, wf_stack_bytes(g->stack_class));
 		wf_stack_give(p, g->stack_class, g->stack);
-		wf_tsan_destroy(g->tsan_fiber);
+		wf_tsan_destroy(g->san);
 		g->stack = NULL;
 	}
 	wf_stack_unreserve(p, g->stack_class);
@@ -197,14 +228,20 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	at_bump(&p->n_exited, 1); /* rlx: a counter */
 	wf_g_dies(g);
 
-	next = wf_pick_direct(m, p);
+	next = g->joiner;
+	if (next) { /* back to the parent that has waited for just this */
+		g->joiner = NULL;
+		wf_g_readied(next);
+	} else {
+		next = wf_pick_direct(m, p);
+	}
 	if (next) {
 		wf_g_runs(next);
 		at_bump(&p->n_switches, 1); /* rlx: a counter */
 		m->g = next;
 		if (at_base && !next->stack && next->stack_class == g->stack_class) {
 			next->stack = g->stack;
-			next->tsan_fiber = g->tsan_fiber;
+			next->san = g->san;
 			g->stack = NULL;
 			wf_g_bury(p, g);
 			return m;

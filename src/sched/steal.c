@@ -71,6 +71,8 @@ steal_from(struct wf_p *p, struct wf_p *victim, bool last)
 	uint32_t n;
 	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, GRACE, &n);
 
+	if (!g && (g = wf_forkq_steal(&victim->forkq)))
+		n = 1;
 	if (!g)
 		return NULL;
 	if (last && n == 1)
@@ -115,7 +117,7 @@ wf_any_queued(void)
 	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0)
 		return true;
 	for (uint32_t i = 0; i < n; i++)
-		if (!wf_runq_empty(&wf_sched.allp[i]->runq))
+		if (!wf_p_empty(wf_sched.allp[i]))
 			return true;
 	return false;
 }

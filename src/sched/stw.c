@@ -160,7 +160,7 @@ wf_world_start(struct wf_m *m)
 
 		if (p == own)
 			continue;
-		if (wf_runq_empty(&p->runq))
+		if (wf_p_empty(p))
 			wf_idle_put(p);
 		else
 			wf_m_start(m, p, false);

@@ -16,7 +16,9 @@ WF_INLINE void
 wf_bind_stack(struct wf_p *p, struct wf_g *g)
 {
 	g->stack = wf_stack_take(p, g->stack_class);
-	g->tsan_fiber = wf_tsan_create();
+#ifdef WF_TSAN
+	g->san = wf_tsan_create();
+#endif
 }
 
 /* Holder of p. Runnext, which inherits the slice, or the head of the ring. */
@@ -30,6 +32,8 @@ wf_pick_local(struct wf_p *p, bool *inherit)
 		p->chain++;
 	} else {
 		g = wf_runq_get_ring(&p->runq);
+		if (!g && !wf_forkq_empty(&p->forkq))
+			g = wf_forkq_pop(&p->forkq); /* the newest: depth first */
 		if (!g)
 			return NULL;
 		p->chain = 0;
@@ -109,7 +113,7 @@ wf_switch_to_g(struct wf_m *m, void **save, void **asan_save, struct wf_g *to)
 	if (fresh)
 		wf_bind_stack(wf_m_p(m), to);
 	wf_asan_leave(asan_save, to->stack, wf_stack_bytes(to->stack_class));
-	wf_tsan_switch(to->tsan_fiber);
+	wf_tsan_switch(to->san);
 	(void)asan_save;
 	if (fresh)
 		return wf_ctx_start(save, wf_stack_top(to->stack, to->stack_class), wf_g_main, m);

@@ -43,7 +43,7 @@ work_waits(const struct wf_p *p)
 	(void)p;
 	return true;
 #else
-	return !wf_runq_empty(&p->runq) || wf_globq_size(&wf_globq) > 0;
+	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0;
 #endif
 }
 
@@ -125,7 +125,7 @@ wake_for_waiting_work(void)
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a heuristic */
 		struct wf_p *p = wf_sched.allp[i];
 
-		if (!wf_runq_empty(&p->runq))
+		if (!wf_p_empty(p))
 			at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
 	}
 	wf_wake_one(mon.m);

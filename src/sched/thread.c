@@ -180,7 +180,7 @@ start_failed(struct wf_p *p, bool spinning, int rc)
 {
 	struct wf_glist l = {0};
 
-	wf_runq_drain(&p->runq, &l);
+	wf_p_drain(p, &l);
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
 	wf_idle_put(p);

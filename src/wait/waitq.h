@@ -16,16 +16,20 @@
 struct wf_waiter {
 	/* const while linked */
 	const void *key;
+	uint64_t hash;
 	struct wf_g *g; /* a goroutine ... */
 	struct wf_m *m; /* ... or a plain thread */
 	/* under the bucket's lock */
-	struct wf_waiter *next;
+	struct wf_waiter *next;         /* others at the same address, first come first */
+	struct wf_waiter *tail;         /* last of them: in the first only */
+	struct wf_waiter *left, *right; /* other addresses of the bucket: in the first only */
 	int result;
 };
 
+/* A search tree over hashes: those are random, so it needs no balancing. */
 struct wf_bucket {
 	struct wf_lock lock;
-	struct wf_waiter *head, *tail; /* under lock */
+	struct wf_waiter *root; /* under lock */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 struct wf_bucket *wf_bucket_of(const void *key);
@@ -38,6 +42,6 @@ struct wf_waiter *wf_waiters_take(struct wf_bucket *b, const void *key);
 /* No lock held. */
 void wf_wake_chain(struct wf_m *m, struct wf_waiter *w, int result);
 /* The end of a run: goroutines are forgotten, plain threads return -ENOTSUP. */
-void wf_waitq_flush(struct wf_m *m);
+void wf_waitq_flush(void);
 
 #endif

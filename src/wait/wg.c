@@ -103,11 +103,19 @@ weft_wg_wait(struct weft_wg *wg)
 	m = wf_enter(WF_CALL_B);
 	if (!m)
 		return -ENOTSUP;
-	if (at_load_acq(wf_wg_word(wg)) != 0) { /* acq: pairs with the last done */
+	/* acq: pairs with the last done */
+	while (at_load_acq(wf_wg_word(wg)) != 0) {
+		if (!m->plain && wf_join_child(&m, wg))
+			continue;
+		if (!m->plain)
+			wf_learn_joins(m->g);
 		b = wf_bucket_of(wg);
 		if (must_wait(wg, b))
 			rc = wf_wait_at(&m, b, wg, WF_WAIT_WG);
+		break;
 	}
+	if (!m->plain)
+		m->g->kids = 0;
 	wf_tsan_acquire(wg);
 	wf_leave(m);
 	return rc;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* helpers.h: what several test files need: sizes by build, plain threads, the process's usage. */
+#ifndef WEFT_TEST_HELPERS_H
+#define WEFT_TEST_HELPERS_H
+
+#include "test.h"
+
+#include "base/sanitizer.h"
+
+#include <weft.h>
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(WF_TORTURE) || defined(WF_TSAN)
+enum { TEST_SLOW = 20 };
+#elif defined(WF_ASAN)
+enum { TEST_SLOW = 4 };
+#else
+enum { TEST_SLOW = 1 };
+#endif
+
+/* n in a plain build, less where each step costs more; more in a full run. */
+__attribute__((unused)) static int
+scaled(int n)
+{
+	n = n / TEST_SLOW * (test_full() ? 4 : 1);
+	return n < 2 ? 2 : n;
+}
+
+__attribute__((unused)) static void
+use_procs(int n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", n);
+	setenv("WEFT_PROCS", text, 1);
+}
+
+/* Entries of a /proc/self folder: threads ("task") or descriptors ("fd"). */
+__attribute__((unused)) static int
+count_entries(const char *folder)
+{
+	char path[64];
+	DIR *d;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/%s", folder);
+	d = opendir(path);
+	EXPECT(d != NULL);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Pages of memory in use. */
+__attribute__((unused)) static long
+resident_pages(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long all = 0, resident = 0;
+
+	EXPECT(f != NULL);
+	EXPECT_EQ(fscanf(f, "%ld %ld", &all, &resident), 2);
+	fclose(f);
+	return resident;
+}
+
+__attribute__((unused)) static pthread_t
+start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	EXPECT_EQ(pthread_create(&t, NULL, fn, arg), 0);
+	return t;
+}
+
+__attribute__((unused)) static void
+join_thread(pthread_t t)
+{
+	EXPECT_EQ(pthread_join(t, NULL), 0);
+}
+
+#define load(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define add(p, v)   __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL)
+
+#endif

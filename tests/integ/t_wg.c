@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* t_wg.c: wait groups: the barrier, the many waiters, the misuse. fence-mode */
+#include "integ/helpers.h"
+
+#include <errno.h>
+
+struct phase {
+	struct weft_wg *first, *second;
+	int *exited;
+};
+
+static int
+phase(struct phase *a)
+{
+	weft_wg_done(a->first);
+	EXPECT_EQ(weft_wg_wait(a->second), 0);
+	add(a->exited, 1);
+	return 0;
+}
+
+/* n goroutines report in the first group and are let go by the second. */
+static void
+two_phases(struct weft_wg *first, struct weft_wg *second, int n)
+{
+	int exited = 0;
+	struct weft_wg ended = {0};
+
+	weft_wg_add(first, n);
+	weft_wg_add(second, 1);
+	for (int i = 0; i < n; i++)
+		EXPECT(weft_wg_go(&ended, phase, first, second, &exited) > 0);
+	EXPECT_EQ(weft_wg_wait(first), 0);
+	EXPECT_EQ(load(&exited), 0);
+	weft_wg_done(second);
+	EXPECT_EQ(weft_wg_wait(&ended), 0);
+	EXPECT_EQ(load(&exited), n);
+}
+
+static int
+reuse_both(void)
+{
+	struct weft_wg first = {0}, second = {0};
+
+	for (int i = 0; i < 8; i++)
+		two_phases(&first, &second, 16);
+	return 0;
+}
+
+TEST(two_groups_make_a_barrier_eight_times)
+{
+	EXPECT_EQ(weft_run(reuse_both), 0);
+}
+
+struct counts {
+	struct weft_wg *wg;
+	int *n;
+};
+
+static int
+counts(struct counts *a)
+{
+	__atomic_fetch_add(a->n, 1, __ATOMIC_RELAXED);
+	weft_wg_done(a->wg);
+	return 0;
+}
+
+static int
+never_early(void)
+{
+	for (int i = 0; i < scaled(20000); i++) {
+		struct weft_wg wg = {0};
+		int n = 0;
+
+		weft_wg_add(&wg, 2);
+		EXPECT(weft_go(counts, &wg, &n) > 0);
+		EXPECT(weft_go(counts, &wg, &n) > 0);
+		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		EXPECT_EQ(n, 2);
+	}
+	return 0;
+}
+
+TEST(wait_never_returns_early)
+{
+	EXPECT_EQ(weft_run(never_early), 0);
+}
+
+struct bumps {
+	int *n;
+};
+
+static int
+bumps(struct bumps *a)
+{
+	__atomic_fetch_add(a->n, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int
+wg_go_counts(void)
+{
+	struct weft_wg wg = {0};
+	int n = 0, want = scaled(20000);
+
+	for (int i = 0; i < want; i++)
+		EXPECT(weft_wg_go(&wg, bumps, &n) > 0);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(n, want);
+	EXPECT_EQ(weft_count(), 1);
+	return 0;
+}
+
+TEST(wait_returns_after_the_goroutine_has_been_counted_out)
+{
+	EXPECT_EQ(weft_run(wg_go_counts), 0);
+}
+
+static int
+zero_does_not_wait(void)
+{
+	struct weft_wg wg = {0};
+
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	weft_wg_add(&wg, 5);
+	weft_wg_add(&wg, -5);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(wg.word_, 0);
+	return 0;
+}
+
+TEST(wait_at_zero_returns_at_once)
+{
+	EXPECT_EQ(weft_run(zero_does_not_wait), 0);
+}
+
+struct waits {
+	struct weft_wg *gate;
+	int *through;
+};
+
+static int
+waits(struct waits *a)
+{
+	EXPECT_EQ(weft_wg_wait(a->gate), 0);
+	add(a->through, 1);
+	return 0;
+}
+
+static int
+many_waiters(void)
+{
+	for (int round = 0; round < 3; round++) {
+		struct weft_wg gate = {0}, all = {0};
+		int through = 0, n = scaled(2000);
+
+		weft_wg_add(&gate, 1);
+		for (int i = 0; i < n; i++)
+			EXPECT(weft_wg_go(&all, waits, &gate, &through) > 0);
+		for (int i = 0; i < 100; i++)
+			weft_yield();
+		EXPECT_EQ(load(&through), 0);
+		weft_wg_done(&gate);
+		EXPECT_EQ(weft_wg_wait(&all), 0);
+		EXPECT_EQ(load(&through), n);
+		EXPECT_EQ(gate.word_, 0);
+	}
+	return 0;
+}
+
+TEST(all_waiters_of_one_group_are_woken)
+{
+	EXPECT_EQ(weft_run(many_waiters), 0);
+}
+
+struct waits_at_own {
+	struct weft_wg *gates;
+	int i;
+	int *through;
+};
+
+static int
+waits_at_own(struct waits_at_own *a)
+{
+	EXPECT_EQ(weft_wg_wait(&a->gates[a->i]), 0);
+	EXPECT_EQ(add(a->through, 1), a->i + 1);
+	return 0;
+}
+
+/* More groups than the table has buckets: each wake must find its own waiter and no other. */
+static int
+many_groups(void)
+{
+	enum { N = 1000 };
+	static struct weft_wg gates[N];
+	struct weft_wg all = {0};
+	int through = 0;
+
+	for (int i = 0; i < N; i++) {
+		weft_wg_add(&gates[i], 1);
+		EXPECT(weft_wg_go(&all, waits_at_own, gates, i, &through) > 0);
+	}
+	for (int i = 0; i < N; i++) {
+		while (load(&through) < i)
+			weft_yield();
+		weft_wg_done(&gates[i]);
+	}
+	EXPECT_EQ(weft_wg_wait(&all), 0);
+	return 0;
+}
+
+TEST(waiters_of_different_groups_do_not_mix)
+{
+	EXPECT_EQ(weft_run(many_groups), 0);
+}
+
+static struct weft_wg shared_wg;
+
+static void *
+done_from_thread(void *arg)
+{
+	(void)arg;
+	weft_wg_done(&shared_wg);
+	return NULL;
+}
+
+static void *
+wait_from_thread(void *arg)
+{
+	EXPECT_EQ(weft_wg_wait(&shared_wg), 0);
+	add((int *)arg, 1);
+	return NULL;
+}
+
+static int
+mixed_with_threads(void)
+{
+	for (int round = 0; round < scaled(60); round++) {
+		pthread_t t[6];
+		int through = 0;
+
+		weft_wg_add(&shared_wg, 3);
+		for (int i = 0; i < 3; i++)
+			t[i] = start_thread(wait_from_thread, &through);
+		for (int i = 3; i < 6; i++)
+			t[i] = start_thread(done_from_thread, NULL);
+		EXPECT_EQ(weft_wg_wait(&shared_wg), 0);
+		for (int i = 0; i < 6; i++)
+			join_thread(t[i]);
+		EXPECT_EQ(through, 3);
+		EXPECT_EQ(shared_wg.word_, 0);
+	}
+	return 0;
+}
+
+TEST(plain_threads_count_down_and_wait)
+{
+	EXPECT_EQ(weft_run(mixed_with_threads), 0);
+}
+
+static int
+too_many_dones(void)
+{
+	struct weft_wg wg = {0};
+
+	weft_wg_add(&wg, 1);
+	weft_wg_done(&wg);
+	weft_wg_done(&wg);
+	return 0;
+}
+
+static void
+child_negative(void)
+{
+	weft_run(too_many_dones);
+}
+
+TEST(negative_counter_is_fatal)
+{
+	char out[16384];
+	int status = test_child(child_negative, out, sizeof(out));
+
+	EXPECT(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(out, "fatal: negative wait group counter");
+	EXPECT_HAS(out, "goroutine 1 [running]");
+}
+
+static int
+free_after_wait(void)
+{
+	for (int i = 0; i < scaled(20000); i++) {
+		struct weft_wg *wg = calloc(1, sizeof(*wg));
+		int n = 0;
+
+		EXPECT(weft_wg_go(wg, bumps, &n) > 0);
+		EXPECT(weft_wg_go(wg, bumps, &n) > 0);
+		EXPECT_EQ(weft_wg_wait(wg), 0);
+		EXPECT_EQ(n, 2);
+		memset(wg, 0xff, sizeof(*wg));
+		free(wg);
+	}
+	return 0;
+}
+
+TEST(group_may_be_freed_right_after_wait)
+{
+	EXPECT_EQ(weft_run(free_after_wait), 0);
+}
+
+struct two_waiters {
+	struct weft_wg *wg;
+	int *left;
+};
+
+static int
+two_waiters(struct two_waiters *a)
+{
+	EXPECT_EQ(weft_wg_wait(a->wg), 0);
+	if (add(a->left, -1) == 0) {
+		memset(a->wg, 0xff, sizeof(*a->wg));
+		free(a->wg);
+	}
+	return 0;
+}
+
+static int
+last_waiter_frees(void)
+{
+	struct weft_wg all = {0};
+
+	for (int i = 0; i < scaled(5000); i++) {
+		struct weft_wg *wg = calloc(1, sizeof(*wg));
+		int left = 3, n = 0;
+
+		EXPECT(weft_wg_go(wg, bumps, &n) > 0);
+		for (int k = 0; k < 3; k++)
+			EXPECT(weft_wg_go(&all, two_waiters, wg, &left) > 0);
+		EXPECT_EQ(weft_wg_wait(&all), 0);
+		EXPECT_EQ(n, 1);
+	}
+	return 0;
+}
+
+TEST(the_last_of_several_waiters_may_free)
+{
+	EXPECT_EQ(weft_run(last_waiter_frees), 0);
+}
+
+static int
+chain(void)
+{
+	struct weft_wg a = {0}, b = {0};
+
+	weft_wg_add(&a, 1);
+	weft_wg_add(&b, 1);
+	return 0;
+}
+
+TEST(group_needs_no_clean_up)
+{
+	EXPECT_EQ(weft_run(chain), 0);
+	EXPECT_EQ(weft_run(chain), 0);
+}
