@@ -122,8 +122,15 @@ weft_checkpoint(void) /* B */
 }
 
 /* ---- see */
+#ifdef __cplusplus /* a function may share the name of a struct; g++ remarks on it */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 WEFT_API int weft_stats(struct weft_stats *); /* N */
-WEFT_API void weft_dump(int fd);              /* B */
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
+WEFT_API void weft_dump(int fd); /* B */
 
 /* ---- goroutine-locals */
 struct weft_local_key {

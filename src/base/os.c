@@ -254,6 +254,26 @@ os_discard(void *addr, size_t bytes)
 	return result(madvise(addr, bytes, MADV_DONTNEED));
 }
 
+#ifdef WF_TSAN
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+
+/* A stack changes its goroutine: without this the frames of the two would look like a race. While
+   accesses are ignored, TSan forgets what it knew of a range that is mapped. */
+void
+os_renew(void *addr, size_t bytes)
+{
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+	CHECK(mmap(addr, bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == addr);
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+}
+#endif
+
 int
 os_guard(void *addr, size_t bytes)
 {

@@ -33,7 +33,10 @@ int os_reserve(size_t bytes, size_t align,
 	       void **out); /* readable, writable, not counted until touched */
 void os_release(void *addr, size_t bytes);
 int os_discard(void *addr, size_t bytes); /* give the pages back; they read as zero */
-int os_guard(void *addr, size_t bytes);   /* MADV_GUARD_INSTALL: no extra mapping */
+#ifdef WF_TSAN
+void os_renew(void *addr, size_t bytes); /* fresh pages that TSan has never seen used */
+#endif
+int os_guard(void *addr, size_t bytes); /* MADV_GUARD_INSTALL: no extra mapping */
 int os_protect_none(void *addr, size_t bytes);
 void os_hint_hugepage(void *addr, size_t bytes, bool yes);
 int os_resident(void *addr, size_t pages, unsigned char *vec); /* mincore */

@@ -31,6 +31,18 @@ void __asan_unpoison_memory_region(const volatile void *addr, size_t size);
 #define wf_asan_unpoison(lo, bytes)     ((void)0)
 #endif
 
+/* Valgrind guesses switches from large changes of the stack pointer; a registered stack it knows.
+   The macro is a few no-op instructions outside Valgrind. */
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define wf_valgrind_stack(lo, hi) ((void)VALGRIND_STACK_REGISTER(lo, hi))
+#endif
+#endif
+#ifndef wf_valgrind_stack
+#define wf_valgrind_stack(lo, hi) ((void)(lo), (void)(hi))
+#endif
+
 #ifdef WF_TSAN
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
@@ -38,6 +50,7 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
+#define WF_STACK_TAKEN_OVER    false /* each goroutine is a fiber of its own */
 #define wf_tsan_current()      __tsan_get_current_fiber()
 #define wf_tsan_create()       __tsan_create_fiber(0)
 #define wf_tsan_destroy(fiber) __tsan_destroy_fiber(fiber)
@@ -45,6 +58,7 @@ void __tsan_release(void *addr);
 #define wf_tsan_acquire(addr)  __tsan_acquire(addr)
 #define wf_tsan_release(addr)  __tsan_release(addr)
 #else
+#define WF_STACK_TAKEN_OVER    true /* a goroutine may go on on the stack of the one before it */
 #define wf_tsan_current()      NULL
 #define wf_tsan_create()       NULL
 #define wf_tsan_destroy(fiber) ((void)(fiber))

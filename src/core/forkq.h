@@ -39,7 +39,8 @@ struct wf_forkq {
 WF_INLINE bool
 wf_forkq_empty(const struct wf_forkq *q)
 {
-	uint32_t t = at_load_acq(&q->top); /* acq: top before bottom, so that a steal hides nothing */
+	uint32_t t =
+	    at_load_acq(&q->top); /* acq: top before bottom, so that a steal hides nothing */
 
 	return (int32_t)(at_load_acq(&q->bottom) - t) <= 0; /* acq: as above */
 }
@@ -78,8 +79,8 @@ wf_forkq_pop(struct wf_forkq *q)
 
 	at_store_rlx(&q->bottom, b); /* rlx: the fence orders it */
 	if (!WF_MUTANT(MUT_FORKQ_POP_NO_FENCE))
-		fence_seq();       /* FQ-2 */
-	t = at_load_rlx(&q->top);  /* rlx: fenced */
+		fence_seq();      /* FQ-2 */
+	t = at_load_rlx(&q->top); /* rlx: fenced */
 	if ((int32_t)(b - t) < 0) {
 		at_store_rlx(&q->bottom, b + 1); /* rlx: it was empty, and is */
 		return NULL;
@@ -100,7 +101,7 @@ wf_forkq_steal(struct wf_forkq *q)
 	uint32_t t = at_load_acq(&q->top); /* acq: before bottom */
 	struct wf_g *g;
 
-	fence_seq(); /* FQ-2 */
+	fence_seq();                                     /* FQ-2 */
 	if ((int32_t)(at_load_acq(&q->bottom) - t) <= 0) /* acq: FQ-3 */
 		return NULL;
 	g = at_load_rlx(FORKQ_SLOT(q, t)); /* rlx: FQ-3 */

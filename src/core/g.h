@@ -26,9 +26,9 @@ enum wf_reason {
 };
 
 enum wf_gflag {
-	WF_G_IDLE = 1,  /* idle class: runs only when a P would otherwise idle */
-	WF_G_ATTR = 2,  /* was started with attributes */
-	WF_G_MAIN = 4,  /* goroutine 1: its end ends the run */
+	WF_G_IDLE = 1, /* idle class: runs only when a P would otherwise idle */
+	WF_G_ATTR = 2, /* was started with attributes */
+	WF_G_MAIN = 4, /* goroutine 1: its end ends the run */
 };
 
 /*
@@ -61,9 +61,9 @@ struct wf_g {
 	int64_t since_ns;    /* when it began to wait, by the monitor's coarse clock */
 	const void *wait_on; /* the object it waits for: shown in dumps */
 	const char *name;
-	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
+	struct wf_g *joiner;        /* the parent that runs it while it waits for it, or NULL */
 	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
-	void *san;           /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
+	void *san; /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 256, "four cache lines; a million goroutines count");

@@ -119,7 +119,7 @@ struct wf_p {
 
 	/* holder only */
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
-	uint32_t fair;           /* schedules until the next look at the global queue */
+	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
 	uint32_t chain;          /* runnext runs in a row */
 	int64_t id_next, id_end; /* goroutine ids in hand */

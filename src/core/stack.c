@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stack.c: arenas, depot, guards; see stack.h for the invariants. Nothing here parks. */
 #include "core/stack.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 
@@ -242,8 +243,10 @@ wf_stack_take_slow(struct wf_p *p, int class)
 	while (p && k->depot_count > 0 && p->stacks[class].count < WF_STACK_CACHE / 2)
 		p->stacks[class].slot[p->stacks[class].count++] = k->depot[--k->depot_count];
 	wf_unlock(&k->lock);
-	if (fresh)
+	if (fresh) {
 		install_guard(fresh, class); /* STK-3 */
+		wf_valgrind_stack(fresh, (char *)fresh + wf_stack_bytes(class));
+	}
 	return slot;
 }
 

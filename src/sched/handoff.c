@@ -21,8 +21,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	if (wf_stop_take(p))
 		return;
 	/* acq: the function to run */
-	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 ||
-	    at_load_acq(&p->safepoint)) {
+	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {
 		wf_m_start(m, p, false);
 		return;
 	}
@@ -123,6 +122,22 @@ enter_plain(struct wf_m *m)
 	return NULL;
 }
 
+#ifdef WF_TORTURE
+void
+wf_torture_urge(struct wf_m *m)
+{
+	uint32_t held = wf_sched.held;
+	struct wf_p *p = wf_m_p(m);
+
+	if (m->plain || !p || wf_rand_below(&m->rand, 8) != 0)
+		return;
+	at_store_rlx(&m->urged_tick, at_load_rlx(&p->tick)); /* rlx: our own */
+	wf_preempt_word_add(1);
+	if (!at_cas_acqrel(&m->lease, &held, WF_URGED)) /* acqrel: as wf_lease_decide */
+		wf_preempt_word_add(-1);
+}
+#endif
+
 struct wf_m *
 wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 {
@@ -130,7 +145,7 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 		if (at_load_acq(&wf_sched.phase) != WF_UP) /* acq: looked at again, fenced, below */
 			return NULL;
 		m = wf_m_attach();
-	} else if (nested) {
+	} else if (nested && !WF_MUTANT(MUT_LEASE_NESTED)) {
 		entered_twice(); /* LEASE-5 */
 	}
 	for (;;) {
@@ -205,6 +220,7 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 		bool same =
 		    at_load_rlx(&m->p) == p && (!tick_matters || at_load_rlx(&p->tick) == tick);
 
+		same |= WF_MUTANT(MUT_LEASE_P_BEFORE_ASK);
 		if (same &&
 		    at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) { /* acqrel: P changes hands */
 			at_add_rlx(&wf_sched.computing, 1);       /* rlx: a limit */

@@ -43,6 +43,9 @@
 /* The two kinds of call: B may block and switch, N does neither. */
 enum wf_kind { WF_CALL_N, WF_CALL_B };
 
+#ifdef WF_TORTURE
+void wf_torture_urge(struct wf_m *m); /* now and then, as if the P had just been asked for */
+#endif
 struct wf_m *wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested);
 
 /*
@@ -57,6 +60,9 @@ wf_enter(enum wf_kind kind)
 	bool nested = at_load_rlx(&m->in_rt); /* rlx: only we write it */
 
 	at_store_rlx(&m->in_rt, 1); /* rlx: ordered by light_barrier against membarrier */
+#ifdef WF_TORTURE
+	wf_torture_urge(m);
+#endif
 	light_barrier();
 	/* rlx: HELD was stored by us, or put back by a requester that gave up */
 	if (likely(at_load_rlx(&m->lease) == WF_HELD && !nested))

@@ -47,7 +47,7 @@ wf_idle_put(struct wf_p *p)
 	uint64_t bit;
 
 	mask_of(p->id, &word, &bit);
-	CHECK(wf_p_empty(p));     /* IDLE-2 */
+	CHECK(wf_p_empty(p));               /* IDLE-2 */
 	at_store_rlx(&p->state, WF_P_IDLE); /* rlx: published by the bit */
 	wf_trace(WF_TR_P, WF_P_IDLE, p);
 	at_add_acqrel(&wf_sched.npidle, 1); /* acqrel: only a count */

@@ -7,6 +7,7 @@
  * fairness tick), does g0 run. The price is m->pending: what must happen to the goroutine that
  * was left, done by the one that arrives (PARK-2).
  */
+#include "sched/save.h"
 #include "sched/switch.h"
 
 enum {
@@ -49,6 +50,25 @@ resumed(struct wf_m *m, struct wf_g *g)
 	return m;
 }
 
+WF_INLINE struct wf_m *
+leave_for(struct wf_m *m, struct wf_g *g, struct wf_g *next)
+{
+	return next ? wf_switch_to_g(m, &g->sp, &g->san, next)
+		    : wf_switch_to_g0(m, &g->sp, &g->san);
+}
+
+/* The same for a goroutine that takes thread state along. */
+static WF_NOINLINE struct wf_m *
+leave_saving(struct wf_m *m, struct wf_g *g, struct wf_g *next)
+{
+	struct wf_saved state;
+
+	wf_save(g, &state);
+	m = resumed(leave_for(m, g, next), g);
+	wf_restore(g, &state);
+	return m;
+}
+
 /* Leave g for the next goroutine or g0; returns when g runs again. */
 WF_INLINE struct wf_m *
 switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
@@ -60,16 +80,14 @@ switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
 	m->pending = how;
 	m->pending_g = g;
 	g->errno_saved = (int16_t)*m->errno_address;
+	m->g = next;
 	if (next) {
 		wf_g_runs(next);
-		m->g = next;
 		at_bump(&p->n_switches, 1); /* rlx: a counter */
-		m = wf_switch_to_g(m, &g->sp, &g->san, next);
-	} else {
-		m->g = NULL;
-		m = wf_switch_to_g0(m, &g->sp, &g->san);
 	}
-	return resumed(m, g);
+	if (unlikely(g->save))
+		return leave_saving(m, g, next);
+	return resumed(leave_for(m, g, next), g);
 }
 
 static struct wf_m *
@@ -113,7 +131,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	struct wf_g *g = m->g, *kid = wf_forkq_peek(&p->forkq);
 
 	/* rlx: as in wf_pick_direct */
-	if (!kid || kid->wg != wg || at_load_rlx(&m->lease) > WF_FENCED ||
+	if (!kid || kid->wg != wg || g->save || at_load_rlx(&m->lease) > WF_FENCED ||
 	    at_load_rlx(&wf_sched.stopping))
 		return false;
 	if (p->fair == 0 && (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0))
@@ -229,9 +247,9 @@ alone(struct wf_m *m)
 
 	/* rlx: work that comes meanwhile is seen at the next yield */
 	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
-	       wf_forkq_empty(&p->forkq) &&
-	       wf_globq_size(&wf_globq) == 0 && at_load_rlx(&m->lease) <= WF_FENCED &&
-	       !at_load_rlx(&wf_sched.stopping) && !(m->g->flags & WF_G_IDLE);
+	       wf_forkq_empty(&p->forkq) && wf_globq_size(&wf_globq) == 0 &&
+	       at_load_rlx(&m->lease) <= WF_FENCED && !at_load_rlx(&wf_sched.stopping) &&
+	       !(m->g->flags & WF_G_IDLE);
 }
 
 WF_EXPORT void

@@ -11,6 +11,7 @@
  */
 #include "core/gpool.h"
 #include "core/wgword.h"
+#include "sched/save.h"
 #include "sched/switch.h"
 
 #include <errno.h>
@@ -135,7 +136,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_count(p, n_spawned, 1);
 	wf_tsan_release(g);
 	wf_g_born(g);
-	int64_t id = g->id;        /* it may be over before we return */
+	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
 	if (wg && p && m->g && expects_join(m->g, site) && wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
@@ -158,6 +159,10 @@ wf_g_bury(struct wf_p *p, struct wf_g *g)
 {
 	if (g->stack) {
 		wf_asan_unpoison(g->stack, wf_stack_bytes(g->stack_class));
+#ifdef WF_TSAN
+		os_renew((char *)g->stack + wf_stack_guard_bytes(g->stack_class),
+			 wf_stack_bytes(g->stack_class) - wf_stack_guard_bytes(g->stack_class));
+#endif
 		wf_stack_give(p, g->stack_class, g->stack);
 		wf_tsan_destroy(g->san);
 		g->stack = NULL;
@@ -224,6 +229,11 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		    "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
 		    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
 		    4 * wf_stack_bytes(g->stack_class));
+	if (unlikely(g->save)) {
+		struct wf_saved state;
+
+		wf_save(g, &state); /* leaves the thread with the default */
+	}
 	measure_stack(p, g);
 	at_bump(&p->n_exited, 1); /* rlx: a counter */
 	wf_g_dies(g);
@@ -239,9 +249,9 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		wf_g_runs(next);
 		at_bump(&p->n_switches, 1); /* rlx: a counter */
 		m->g = next;
-		if (at_base && !next->stack && next->stack_class == g->stack_class) {
+		if (WF_STACK_TAKEN_OVER && at_base && !next->stack &&
+		    next->stack_class == g->stack_class) {
 			next->stack = g->stack;
-			next->san = g->san;
 			g->stack = NULL;
 			wf_g_bury(p, g);
 			return m;

@@ -219,6 +219,7 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 			return start_failed(p, spinning, -EAGAIN);
 		t = wf_m_alloc(false);
 		if (t) {
+			p->last_m = t;
 			t->nextp = p;
 			t->spinning = spinning;
 		}

@@ -87,6 +87,14 @@ join_thread(pthread_t t)
 	EXPECT_EQ(pthread_join(t, NULL), 0);
 }
 
+/* All other goroutines have ended, or are about to: the count follows the wait group's. */
+__attribute__((unused)) static void
+expect_alone(void)
+{
+	while (weft_count() != 1)
+		weft_yield();
+}
+
 #define load(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define add(p, v)   __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL)

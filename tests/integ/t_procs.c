@@ -71,7 +71,7 @@ resize_under_load(void)
 		EXPECT_EQ(weft_wg_wait(&wg), 0);
 		EXPECT_EQ(leaves, 64);
 	}
-	EXPECT_EQ(weft_count(), 1);
+	expect_alone();
 	return 0;
 }
 

@@ -106,11 +106,11 @@ wg_go_counts(void)
 		EXPECT(weft_wg_go(&wg, bumps, &n) > 0);
 	EXPECT_EQ(weft_wg_wait(&wg), 0);
 	EXPECT_EQ(n, want);
-	EXPECT_EQ(weft_count(), 1);
+	expect_alone();
 	return 0;
 }
 
-TEST(wait_returns_after_the_goroutine_has_been_counted_out)
+TEST(wg_go_counts_down_once_per_goroutine)
 {
 	EXPECT_EQ(weft_run(wg_go_counts), 0);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * save.h: thread state that follows a goroutine which asked for it (weft_attr.save). It is kept
+ * on the goroutine's own stack while it is away, and the thread gets the default meanwhile:
+ * goroutines that did not ask run with the default, always.
+ */
+#ifndef WF_SCHED_SAVE_H
+#define WF_SCHED_SAVE_H
+
+#include "arch/fpstate.h"
+#include "core/g.h"
+
+/* What the C++ ABI keeps per thread of exceptions that are caught or in flight. */
+struct wf_cxa_globals {
+	void *caught;
+	unsigned int uncaught;
+};
+
+struct wf_saved {
+	struct wf_fpstate fp;
+	struct wf_cxa_globals cxa;
+};
+
+void wf_save(const struct wf_g *g, struct wf_saved *s);    /* about to leave the thread */
+void wf_restore(const struct wf_g *g, struct wf_saved *s); /* on a thread again */
+
+#endif

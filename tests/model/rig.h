@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rig.h: what scenarios on the scheduler's files need when init.c and thread.c are not linked:
+ * the scheduler's state, who runs on which simulated thread, and Ms made by hand.
+ */
+#ifndef WF_TESTS_RIG_H
+#define WF_TESTS_RIG_H
+
+#include "explore.h"
+#include "os_sim.h"
+
+#include "sched/sched.h"
+#include "sched/steal.h"
+
+#include <string.h>
+
+enum { RIG_MS = 6, RIG_PS = 3, RIG_GS = 6 };
+
+struct wf_sched wf_sched;
+wf_trace_fn *wf_trace_hook;
+struct wf_m wf_m_unknown;
+
+static struct {
+	struct wf_m m[RIG_MS];
+	struct wf_p p[RIG_PS];
+	struct wf_g g[RIG_GS];
+} rig;
+
+struct wf_m *
+wf_m(void)
+{
+	struct wf_m *m = *sim_local();
+	return m ? m : &wf_m_unknown;
+}
+
+void
+wf_m_set(struct wf_m *m)
+{
+	*sim_local() = m;
+}
+
+static WF_UNUSED uint32_t *
+rig_held_ranks(void)
+{
+	return sim_self() < 0 || !*sim_local() ? NULL : &wf_m()->held_ranks;
+}
+
+/* In setup: nothing runs, procs Ps exist and are in hand. */
+static WF_UNUSED void
+rig_reset(uint32_t procs)
+{
+	os_sim_reset();
+	memset(&rig, 0, sizeof(rig));
+	memset(&wf_sched, 0, offsetof(struct wf_sched, allp));
+	memset(&wf_m_unknown, 0, sizeof(wf_m_unknown));
+	memset(&wf_globq.list, 0, sizeof(wf_globq.list));
+	memset(&wf_idleq.list, 0, sizeof(wf_idleq.list));
+	wf_globq.size.v = wf_idleq.size.v = 0;
+	wf_globq.lock.word.v = wf_idleq.lock.word.v = 0;
+	wf_sched.lock.rank = WF_RANK_SCHED;
+	wf_sched.held = WF_HELD;
+	wf_sched.fenced = false;
+	wf_sched.phase.v = WF_UP;
+	wf_sched.procs.v = procs;
+	wf_held_ranks_hook = rig_held_ranks;
+	sim_name(&wf_sched.nmspinning, "nmspinning");
+	sim_name(&wf_sched.need_spinning, "need_spinning");
+	sim_name(&wf_sched.idle_mask[0], "idle_mask");
+	sim_name(&wf_sched.npidle, "npidle");
+	sim_name(&wf_sched.stopping, "stopping");
+	sim_name(&wf_sched.lock.word, "sched.lock");
+	sim_name(&wf_globq.lock.word, "globq.lock");
+	sim_name(&wf_globq.size, "globq.size");
+	for (uint32_t i = 0; i < RIG_PS; i++) {
+		struct wf_p *p = &rig.p[i];
+
+		p->id = i;
+		p->state.v = WF_P_STOPPED;
+		wf_sched.allp[i] = p;
+		sim_name(&p->runq.head, "p%u.head", i);
+		sim_name(&p->runq.tail, "p%u.tail", i);
+		sim_name(&p->runq.next, "p%u.next", i);
+		sim_name(&p->tick, "p%u.tick", i);
+		sim_name(&p->state, "p%u.state", i);
+		sim_name(&p->m, "p%u.m", i);
+	}
+	wf_sched.np_made = procs;
+	for (uint32_t i = 0; i < RIG_MS; i++) {
+		struct wf_m *m = &rig.m[i];
+
+		m->id = i;
+		m->in_rt.v = 1;
+		m->rand.s = i;
+		m->errno_address = os_errno_address();
+		sim_name(&m->in_rt, "m%u.in_rt", i);
+		sim_name(&m->lease, "m%u.lease", i);
+		sim_name(&m->urged_tick, "m%u.urged_tick", i);
+		sim_name(&m->p, "m%u.p", i);
+		sim_name(&m->note.word, "m%u.note", i);
+	}
+	for (int i = 0; i < RIG_GS; i++)
+		sim_name(&rig.g[i].status, "g%d.status", i);
+}
+
+/* In setup: m holds p. */
+static WF_UNUSED void
+rig_hold(struct wf_m *m, struct wf_p *p)
+{
+	m->lease.v = wf_sched.held;
+	m->p.v = m->old_p = p;
+	p->m.v = m;
+	p->state.v = WF_P_RUNNING;
+}
+
+/* In setup: p is idle. */
+static WF_UNUSED void
+rig_idle(struct wf_p *p)
+{
+	p->state.v = WF_P_IDLE;
+	wf_sched.idle_mask[0].v |= UINT64_C(1) << p->id;
+	wf_sched.npidle.v++;
+}
+
+#endif

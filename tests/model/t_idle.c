@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * t_idle.c: no work is forgotten: the real loop.c, idle.c, steal.c, globq.c, proc.c and the
+ * submitting half of park.c; Ms start and sleep as in thread.c, made short.
+ *
+ * Submitters, with a P or without one, race with Ms that find nothing and go to sleep. At the
+ * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
+ * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
+ * Gs never return: so somebody else must have been woken for what is left.
+ * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c
+ */
+#include "rig.h"
+
+#include "arch/ctx.h"
+#include "core/gpool.h"
+#include "core/stack.h"
+
+static struct {
+	unsigned ran[RIG_GS];
+	bool hog[RIG_GS]; /* never returns */
+	unsigned made;    /* Gs */
+	struct wf_m *spare[RIG_MS];
+	unsigned spares; /* Ms that have no thread yet */
+} s;
+
+static char stacks[RIG_GS][WF_STACK_MIN] WF_ALIGNED(64);
+
+/* ---- what the linked files call, and these scenarios do not need */
+
+int
+wf_stack_provide(uint32_t n)
+{
+	(void)n;
+	return 0;
+}
+
+void
+wf_stack_flush(struct wf_p *p)
+{
+	(void)p;
+}
+
+void
+wf_gpool_flush(struct wf_p *p)
+{
+	(void)p;
+}
+
+void
+wf_g_bury(struct wf_p *p, struct wf_g *g)
+{
+	(void)p, (void)g;
+}
+
+struct wf_m *
+wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
+{
+	(void)kind, (void)nested;
+	return m;
+}
+
+void
+wf_preempt_word_add(int n)
+{
+	(void)n;
+}
+
+bool
+wf_stop_take(struct wf_p *p)
+{
+	(void)p;
+	return false;
+}
+
+void
+wf_stop_here(struct wf_m *m)
+{
+	(void)m;
+}
+
+void
+wf_safepoint_run(struct wf_p *p)
+{
+	(void)p;
+}
+
+/* ---- goroutines: they are counted, and return to g0 or compute for ever */
+
+static int
+number(const struct wf_g *g)
+{
+	return (int)(g - rig.g);
+}
+
+void *
+wf_stack_take_slow(struct wf_p *p, int class)
+{
+	(void)class;
+	return stacks[number(((struct wf_m *)p->m.v)->g)];
+}
+
+void
+wf_g_main(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_g *g = m->g;
+
+	sim_note("g%d runs", number(g));
+	SIM_CHECK(s.ran[number(g)]++ == 0);
+	sim_plain_write(g);
+	if (s.hog[number(g)])
+		sim_block(g);
+	m->g = NULL;
+	wf_ctx_switch(&g->sp, m->g0_sp, m);
+}
+
+static struct wf_g *
+make(bool hog)
+{
+	struct wf_g *g = &rig.g[s.made];
+
+	s.hog[s.made++] = hog;
+	sim_plain_write(g);
+	at_store_rel(&g->status, WF_RUNNABLE);
+	return g;
+}
+
+/* ---- Ms: thread.c's order of events, without its books */
+
+static void
+m_main(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	if (m->nextp) {
+		wf_p_acquire(m, m->nextp);
+		m->nextp = NULL;
+	}
+	wf_m_loop(m);
+}
+
+int
+wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
+{
+	struct wf_m *t;
+
+	(void)m;
+	wf_lock(&wf_sched.lock);
+	t = wf_sched.idle_ms;
+	if (t) {
+		wf_sched.idle_ms = t->idle_next;
+		t->nextp = p;
+		t->spinning = spinning;
+		wf_unlock(&wf_sched.lock);
+		wf_note_wake(&t->note);
+		return 0;
+	}
+	SIM_CHECK(s.spares > 0);
+	t = s.spare[--s.spares];
+	wf_unlock(&wf_sched.lock);
+	t->nextp = p;
+	t->spinning = spinning;
+	sim_thread(m_main, t);
+	return 0;
+}
+
+bool
+wf_m_stop(struct wf_m *m)
+{
+	uint64_t futexes = 0;
+
+	SIM_CHECK(!m->spinning && wf_m_p(m) == NULL);
+	wf_lock(&wf_sched.lock);
+	m->idle_next = wf_sched.idle_ms;
+	wf_sched.idle_ms = m;
+	wf_unlock(&wf_sched.lock);
+	wf_note_sleep(&m->note, -1, &futexes);
+	wf_note_clear(&m->note);
+	wf_p_acquire(m, m->nextp);
+	m->nextp = NULL;
+	return true;
+}
+
+/* ---- the rule */
+
+static void
+check_end(void)
+{
+	SIM_CHECK(wf_sched.nmspinning.v == 0); /* IDLE-3 */
+	SIM_CHECK(wf_sched.npidle.v == (uint32_t)__builtin_popcountll(wf_sched.idle_mask[0].v));
+	for (unsigned i = 0; i < s.made; i++)
+		if (s.ran[i] == 0 && wf_sched.idle_mask[0].v != 0) /* IDLE-1 */
+			sim_fail("g%u was not run, everybody sleeps, idle Ps: 0x%llx", i,
+				 (unsigned long long)wf_sched.idle_mask[0].v);
+}
+
+static void
+reset(uint32_t procs)
+{
+	rig_reset(procs);
+	memset(&s, 0, sizeof(s));
+	wf_steal_order_init(procs);
+	for (uint32_t i = 0; i < procs; i++)
+		rig.p[i].fair = 4; /* the fairness tick is not the subject */
+}
+
+/* ---- an M submits to its own queue and computes on; the other drops its P, or runs a G first */
+
+static void
+submit_local(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, wf_m_p(m), make(false), false);
+}
+
+static void
+submit_local_two(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, wf_m_p(m), make(true), false);
+	wf_submit(m, wf_m_p(m), make(true), false);
+}
+
+/* A thread without a P. */
+static void
+submit_global(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, NULL, make(true), false);
+}
+
+static void
+setup_one_loop(void)
+{
+	reset(2);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_hold(&rig.m[1], &rig.p[1]);
+	s.spare[s.spares++] = &rig.m[2];
+}
+
+SCENARIO(local_submit_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_local, &rig.m[0], false}, {m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
+		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
+    .blocked_ok = true,
+};
+
+SCENARIO(local_submit_one_drops_arm) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_local, &rig.m[0], false}, {m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
+		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
+    .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
+/* ---- two threads without a P submit Gs that never return, two Ms look for work */
+
+static void
+setup_two_loops(void)
+{
+	reset(2);
+	rig_hold(&rig.m[1], &rig.p[0]);
+	rig_hold(&rig.m[2], &rig.p[1]);
+	s.spare[s.spares++] = &rig.m[3];
+	s.spare[s.spares++] = &rig.m[4];
+}
+
+SCENARIO(plain_submit_two_drop) = {
+    .setup = setup_two_loops,
+    .threads = {{submit_global, &rig.m[0], false},
+		{m_main, &rig.m[1], false},
+		{m_main, &rig.m[2], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+/* ---- the same, all Ps idle: the Ms must be started */
+
+static void
+setup_all_idle(void)
+{
+	reset(2);
+	rig_idle(&rig.p[0]);
+	rig_idle(&rig.p[1]);
+	for (int i = 3; i < RIG_MS; i++)
+		s.spare[s.spares++] = &rig.m[i];
+}
+
+SCENARIO(two_plain_submitters) = {
+    .setup = setup_all_idle,
+    .threads = {{submit_global, &rig.m[0], false}, {submit_global, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_LAST_NO_WAKE)},
+    .blocked_ok = true,
+};
+
+/* ---- two Gs in one queue, each needs a P of its own: the last spinner wakes the next one */
+
+static void
+setup_three_ps(void)
+{
+	reset(3);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_idle(&rig.p[1]);
+	rig_idle(&rig.p[2]);
+	for (int i = 1; i < RIG_MS; i++)
+		s.spare[s.spares++] = &rig.m[i];
+}
+
+SCENARIO(last_spinner_wakes_next) = {
+    .setup = setup_three_ps,
+    .threads = {{submit_local_two, &rig.m[0], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_LAST_NO_WAKE)},
+    .blocked_ok = true,
+};
+
+/* ---- a submitter with a P and one without, an M that drops */
+
+SCENARIO(both_submitters_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_local, &rig.m[0], false},
+		{m_main, &rig.m[1], false},
+		{submit_global, &rig.m[3], false}},
+    .check_end = check_end,
+    .blocked_ok = true,
+};

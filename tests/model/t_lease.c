@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * t_lease.c: the P on lease: the real handoff.h, handoff.c, stw.c, proc.c and idle.c.
+ *
+ * Owners enter and leave the runtime while a monitor and a stopper of the world ask for their
+ * Ps; a P that was taken becomes idle, and others take it. Whoever holds a P uses it: two users
+ * at once, or two that nothing orders, are a violation (GMP-1, LEASE-2 to LEASE-5). At the end
+ * the preempt word counts the Ms that are urged or without their P, and nothing else.
+ * A switch to g0 and back is a loop here: give the P to a stopper, wait for an idle one.
+ * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c
+ */
+#include "rig.h"
+
+#include "core/gpool.h"
+#include "core/stack.h"
+
+static struct {
+	int users[RIG_PS];
+} s;
+
+/* ---- what the linked files call, and these scenarios do not need */
+
+int
+wf_stack_provide(uint32_t n)
+{
+	(void)n;
+	return 0;
+}
+
+void
+wf_stack_flush(struct wf_p *p)
+{
+	(void)p;
+}
+
+void
+wf_gpool_flush(struct wf_p *p)
+{
+	(void)p;
+}
+
+struct wf_m *
+wf_m_attach(void)
+{
+	sim_fail("no thread is unknown here");
+	return NULL;
+}
+
+/* Nothing is queued here: the M that is started finds a function to run at most. */
+int
+wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
+{
+	(void)m, (void)spinning;
+	wf_safepoint_run(p);
+	wf_idle_put(p);
+	return 0;
+}
+
+/* The goroutine leaves its M; here it comes back on the same one, when that has a P again. */
+struct wf_m *
+wf_yield(struct wf_m *m, enum wf_pending how)
+{
+	struct wf_p *p;
+
+	SIM_CHECK(how == WF_PEND_YIELD || how == WF_PEND_GLOBAL);
+	SIM_CHECK((how == WF_PEND_YIELD) == (wf_m_p(m) != NULL));
+	if (wf_m_p(m) && at_load_acq(&wf_sched.stopping))
+		wf_stop_here(m);
+	while (!wf_m_p(m)) {
+		if ((p = wf_idle_take()))
+			wf_p_acquire(m, p);
+		else
+			cpu_relax();
+	}
+	at_bump(&wf_m_p(m)->tick, 1);
+	return m;
+}
+
+/* ---- owners */
+
+static void
+use(struct wf_p *p)
+{
+	SIM_CHECK(s.users[p->id]++ == 0);
+	sim_plain_write(p);
+	light_barrier(); /* a choice point */
+	sim_plain_write(p);
+	s.users[p->id]--;
+}
+
+static void
+call_n(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+
+	if (WF_MUTANT(MUT_LEASE_NESTED))
+		wf_leave(wf_enter(WF_CALL_N)); /* a library function that calls a public one */
+	if (wf_m_p(m))
+		use(wf_m_p(m));
+	wf_leave(m);
+}
+
+static void
+call_b(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	SIM_CHECK(wf_m_p(m));
+	use(wf_m_p(m));
+	wf_leave(m);
+}
+
+static void
+owner_nn(void *arg)
+{
+	wf_m_set(arg);
+	call_n();
+	call_n();
+}
+
+static void
+owner_nb(void *arg)
+{
+	wf_m_set(arg);
+	call_n();
+	call_b();
+}
+
+static void
+owner_bn(void *arg)
+{
+	wf_m_set(arg);
+	call_b();
+	call_n();
+}
+
+/* On g0, without a P: takes one that is idle, uses it, and leaves with it to user code. */
+static void
+worker(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_p *p;
+
+	wf_m_set(m);
+	if (!(p = wf_idle_take()))
+		return;
+	wf_p_acquire(m, p);
+	use(p);
+	use(p);
+	wf_leave(m);
+}
+
+/* On g0 with a P; goes to user code with another P than it came with. */
+static void
+owner_changes_p(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_p *p;
+
+	wf_m_set(m);
+	p = wf_p_release(m);
+	wf_idle_put(p);
+	wf_p_acquire(m, &rig.p[1]);
+	wf_leave(m);
+	call_n();
+}
+
+/* ---- requesters */
+
+static void
+lease_lock(void)
+{
+	if (!WF_MUTANT(MUT_LEASE_UNSERIALISED))
+		wf_lock(&wf_lease_lock);
+}
+
+static void
+lease_unlock(void)
+{
+	if (!WF_MUTANT(MUT_LEASE_UNSERIALISED))
+		wf_unlock(&wf_lease_lock);
+}
+
+/* What the monitor and a proxy at a safe point do: P 0 is wanted. */
+static void
+requester(void *arg)
+{
+	struct wf_p *p = &rig.p[0], *got = NULL;
+	uint32_t tick = at_load_rlx(&p->tick);
+	struct wf_m *m = at_load_acq(&p->m);
+
+	wf_m_set(arg);
+	if (!m)
+		return;
+	lease_lock();
+	if (wf_lease_ask(m)) {
+		wf_lease_barrier();
+		got = wf_lease_decide(m, p, tick, true);
+	}
+	lease_unlock();
+	if (!got)
+		return;
+	use(got);
+	wf_handoff(arg, got);
+	if (WF_MUTANT(MUT_LEASE_CLEARS_TAKEN))
+		at_store_rel(&m->lease, WF_HELD);
+}
+
+/* Stops the world, twice with arg. */
+static void
+stopper(void *arg)
+{
+	for (int i = 0; i < (arg ? 2 : 1); i++) {
+		wf_world_stop(NULL);
+		for (uint32_t k = 0; k < wf_sched.procs.v; k++)
+			use(wf_sched.allp[k]);
+		wf_world_start(NULL);
+	}
+}
+
+static void
+each_p(void *arg)
+{
+	(void)arg;
+	wf_each_p(&rig.m[RIG_MS - 1], use);
+}
+
+/* ---- the rule */
+
+static void
+check_end(void)
+{
+	uint32_t urged = 0, taken = 0;
+
+	for (int i = 0; i < RIG_MS; i++) {
+		uint32_t lease = rig.m[i].lease.v;
+
+		SIM_CHECK(lease != WF_ASKED);
+		urged += lease == WF_URGED;
+		taken += lease == WF_TAKEN;
+	}
+	SIM_CHECK(weft_preempt_word == urged + taken);
+	SIM_CHECK(wf_sched.computing.v == taken);
+}
+
+static void
+reset(uint32_t procs, bool fenced)
+{
+	rig_reset(procs);
+	memset(&s, 0, sizeof(s));
+	wf_steal_order_init(procs);
+	weft_preempt_word = 0;
+	wf_lease_lock.word.v = 0;
+	wf_sched.fenced = fenced;
+	wf_sched.held = fenced ? WF_FENCED : WF_HELD;
+	if (WF_MUTANT(MUT_LEASE_UNSERIALISED))
+		wf_held_ranks_hook = NULL; /* not the check is to find it */
+	sim_name(&wf_lease_lock.word, "lease_lock");
+	sim_name(&weft_preempt_word, "preempt_word");
+	for (uint32_t i = 0; i < procs; i++)
+		sim_name(&rig.p[i], "p%u", i);
+}
+
+/* M 0 is in user code, by lease. */
+static void
+in_user_code(struct wf_m *m, struct wf_p *p)
+{
+	rig_hold(m, p);
+	m->in_rt.v = 0;
+}
+
+static void
+setup_held(void)
+{
+	reset(1, false);
+	in_user_code(&rig.m[0], &rig.p[0]);
+}
+
+static void
+setup_fenced(void)
+{
+	reset(1, true);
+	in_user_code(&rig.m[0], &rig.p[0]);
+}
+
+#define LAST_M (&rig.m[RIG_MS - 1])
+
+/* ---- one requester, and somebody who takes what it took */
+
+SCENARIO(owner_nn_monitor) = {
+    .setup = setup_held,
+    .threads = {{owner_nn, &rig.m[0], false},
+		{requester, LAST_M, false},
+		{worker, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER), SIM_MUTANT(MUT_LEASE_CLEARS_TAKEN),
+		SIM_MUTANT(MUT_LEASE_NESTED)},
+};
+
+SCENARIO(owner_nb_monitor) = {
+    .setup = setup_held,
+    .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(owner_nb_monitor_arm) = {
+    .setup = setup_held,
+    .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+    .model = SIM_ARM,
+};
+
+SCENARIO(fenced_owner_nb_monitor) = {
+    .setup = setup_fenced,
+    .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+};
+
+SCENARIO(fenced_owner_nb_monitor_arm) = {
+    .setup = setup_fenced,
+    .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .model = SIM_ARM,
+};
+
+/* ---- two requesters */
+
+SCENARIO(two_requesters) = {
+    .setup = setup_held,
+    .threads = {{owner_nn, &rig.m[0], false},
+		{requester, &rig.m[2], false},
+		{requester, &rig.m[3], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_UNSERIALISED), SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(monitor_and_stopper) = {
+    .setup = setup_held,
+    .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}, {stopper, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(fenced_monitor_and_stopper) = {
+    .setup = setup_fenced,
+    .threads = {{owner_bn, &rig.m[0], false}, {requester, LAST_M, false}, {stopper, NULL, false}},
+    .check_end = check_end,
+};
+
+SCENARIO(stopper_twice) = {
+    .setup = setup_held,
+    .threads = {{owner_bn, &rig.m[0], false}, {stopper, &s, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+/* ---- the M changes its P under the requester */
+
+static void
+setup_two_ps(void)
+{
+	reset(2, false);
+	rig_hold(&rig.m[0], &rig.p[0]);
+}
+
+SCENARIO(owner_changes_p) = {
+    .setup = setup_two_ps,
+    .threads = {{owner_changes_p, &rig.m[0], false},
+		{requester, LAST_M, false},
+		{worker, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_P_BEFORE_ASK)},
+};
+
+/* ---- two owners, all Ps stopped, and a function run on all */
+
+static void
+setup_two_owners(void)
+{
+	reset(2, false);
+	in_user_code(&rig.m[0], &rig.p[0]);
+	in_user_code(&rig.m[1], &rig.p[1]);
+}
+
+SCENARIO(two_owners_stopper) = {
+    .setup = setup_two_owners,
+    .threads = {{owner_bn, &rig.m[0], false}, {owner_nb, &rig.m[1], false}, {stopper, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(two_owners_each_p) = {
+    .setup = setup_two_owners,
+    .threads = {{owner_bn, &rig.m[0], false}, {owner_nb, &rig.m[1], false}, {each_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+/* ---- Ms on g0 bring their Ps, to one stop after the other */
+
+static void
+brings_its_p(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	for (;;) {
+		while (!at_load_acq(&wf_sched.stopping))
+			cpu_relax();
+		wf_stop_here(m);
+		wf_yield(m, wf_m_p(m) ? WF_PEND_YIELD : WF_PEND_GLOBAL);
+	}
+}
+
+static void
+setup_two_on_g0(void)
+{
+	reset(2, false);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_hold(&rig.m[1], &rig.p[1]);
+}
+
+SCENARIO(two_on_g0_stopper_twice) = {
+    .setup = setup_two_on_g0,
+    .threads = {{brings_its_p, &rig.m[0], true},
+		{brings_its_p, &rig.m[1], true},
+		{stopper, &s, false}},
+    .check_end = check_end,
+};
+
+/* ---- a goroutine entered on M 0 and goes on, and leaves, on M 1; M 0 is on g0 */
+
+static void
+g0_of_m0(void *arg)
+{
+	wf_m_set(arg);
+	use(wf_m_p(arg));
+	use(wf_m_p(arg));
+}
+
+static void
+leaves_on_m1(void *arg)
+{
+	wf_m_set(arg);
+	use(wf_m_p(arg));
+	wf_leave(WF_MUTANT(MUT_LEASE_STALE_M) ? &rig.m[0] : wf_m());
+}
+
+static void
+setup_moved(void)
+{
+	reset(2, false);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_hold(&rig.m[1], &rig.p[1]);
+}
+
+SCENARIO(leave_after_a_move) = {
+    .setup = setup_moved,
+    .threads = {{g0_of_m0, &rig.m[0], false},
+		{leaves_on_m1, &rig.m[1], false},
+		{requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_STALE_M)},
+};
