@@ -12,6 +12,7 @@ enum {
 	DEPOT_MAX = 1 << 24,     /* slots of a class the depot can hold: address space only */
 	DEPOT_WARM = 4096,       /* free slots that keep their pages; more give them back */
 	KEEP_BYTES = 16384,      /* pages below this depth go back before a slot is pooled */
+	TRIM_KEEP = 64,          /* free slots that keep their pages when trimmed */
 	CREDIT_BATCH = 64,       /* promises a P fetches at once */
 };
 static const uint64_t CANARY = UINT64_C(0x7765667463616e79);
@@ -28,6 +29,7 @@ struct stack_class {
 	uint64_t promised; /* to goroutines, and in the hands of Ps */
 	void **depot;      /* free slots; index 0 is the coldest */
 	uint32_t depot_count;
+	uint32_t cool; /* the lowest of them have no pages */
 	uint32_t nchunks, cut_chunk;
 	struct chunk *chunks;
 };
@@ -228,6 +230,16 @@ cut_slot(struct stack_class *k, int class)
 	}
 }
 
+static void *
+depot_pop(struct stack_class *k)
+{
+	void *slot = k->depot[--k->depot_count];
+
+	if (k->cool > k->depot_count)
+		k->cool = k->depot_count;
+	return slot;
+}
+
 void *
 wf_stack_take_slow(struct wf_p *p, int class)
 {
@@ -236,12 +248,12 @@ wf_stack_take_slow(struct wf_p *p, int class)
 
 	wf_lock(&k->lock);
 	if (k->depot_count > 0)
-		slot = k->depot[--k->depot_count];
+		slot = depot_pop(k);
 	else
 		slot = fresh = cut_slot(k, class);
 	/* Refill half the cache from the depot while the lock is held. */
 	while (p && k->depot_count > 0 && p->stacks[class].count < WF_STACK_CACHE / 2)
-		p->stacks[class].slot[p->stacks[class].count++] = k->depot[--k->depot_count];
+		p->stacks[class].slot[p->stacks[class].count++] = depot_pop(k);
 	wf_unlock(&k->lock);
 	if (fresh) {
 		install_guard(fresh, class); /* STK-3 */
@@ -337,6 +349,43 @@ wf_stack_flush(struct wf_p *p)
 		wf_unlock(&k->lock);
 		c->credit = 0;
 	}
+}
+
+/* A range of the depot is taken out, so that the system calls happen without the lock. */
+static void
+trim_class(struct stack_class *k, int class)
+{
+	enum { BATCH = 64 };
+	void *slots[BATCH];
+
+	for (;;) {
+		uint32_t n = 0;
+
+		wf_lock(&k->lock);
+		/* index 0 is the coldest; below k->cool all have given their pages back */
+		while (n < BATCH && k->cool + TRIM_KEEP < k->depot_count) {
+			slots[n++] = k->depot[k->cool];
+			k->depot[k->cool] = k->depot[--k->depot_count];
+		}
+		wf_unlock(&k->lock);
+		if (n == 0)
+			return;
+		for (uint32_t i = 0; i < n; i++)
+			cool(slots[i], class, true);
+		wf_lock(&k->lock);
+		for (uint32_t i = 0; i < n; i++) { /* back in at the cold end */
+			k->depot[k->depot_count++] = k->depot[k->cool];
+			k->depot[k->cool++] = slots[i];
+		}
+		wf_unlock(&k->lock);
+	}
+}
+
+void
+wf_stack_trim(void)
+{
+	for (int class = 0; class < WF_STACK_CLASSES; class ++)
+		trim_class(&classes[class], class);
 }
 
 void

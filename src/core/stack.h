@@ -74,6 +74,8 @@ bool wf_stack_canary_intact(void *slot, int class);
 size_t wf_stack_used(void *slot, int class);
 /* Holder of p, or the world stopped: everything that p has cached goes to the depot. */
 void wf_stack_flush(struct wf_p *p);
+/* Any thread: free slots give their pages back, all but the newest few of each class. */
+void wf_stack_trim(void);
 void wf_stack_count(uint64_t *in_use,
 		    uint64_t *cached); /* over all classes; Ps' caches not included */
 

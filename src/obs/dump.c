@@ -14,14 +14,16 @@
 #include "sched/sched.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 enum {
 	FRAMES_MAX = 32,
-	SHOWN_MAX = 1000, /* goroutines printed in full; the rest is counted */
+	SHOWN_MAX = 1000,        /* goroutines printed in full; the rest is counted */
+	BUFFER_BYTES = 64 << 20, /* address space: only what is written is used */
 };
 
 static const char *const state_text[] = {
@@ -40,31 +42,59 @@ static const char *const lease_text[] = {
 #undef X
 };
 
+/* Where the text goes: straight to a descriptor on the way down; else to memory first, because a
+   write may block, and must not while the world is stopped. */
+struct sink {
+	int fd;
+	char *buf; /* NULL: straight */
+	size_t len;
+};
+
+WF_PRINTF(2, 3) static void say(struct sink *o, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	if (!o->buf) {
+		os_write_all(o->fd, line, (size_t)n);
+	} else if (o->len + (size_t)n <= BUFFER_BYTES) {
+		memcpy(o->buf + o->len, line, (size_t)n);
+		o->len += (size_t)n;
+	}
+}
+
 static void
-say_frame(int fd, uintptr_t pc)
+say_frame(struct sink *o, uintptr_t pc)
 {
 	Dl_info i;
 
 	if (pc && dladdr((void *)pc, &i) && i.dli_sname)
-		wf_say_to(fd, "\t%s+0x%lx", i.dli_sname,
-			  (unsigned long)(pc - (uintptr_t)i.dli_saddr));
+		say(o, "\t%s+0x%lx", i.dli_sname, (unsigned long)(pc - (uintptr_t)i.dli_saddr));
 	else if (pc && dladdr((void *)pc, &i) && i.dli_fname)
-		wf_say_to(fd, "\t%s(+0x%lx)", i.dli_fname,
-			  (unsigned long)(pc - (uintptr_t)i.dli_fbase));
+		say(o, "\t%s(+0x%lx)", i.dli_fname, (unsigned long)(pc - (uintptr_t)i.dli_fbase));
 	else
-		wf_say_to(fd, "\t0x%lx", (unsigned long)pc);
+		say(o, "\t0x%lx", (unsigned long)pc);
 }
 
 /* Frames from a frame pointer up, as long as they stay inside [lo, hi). */
 WF_NO_ASAN static void
-say_frames(int fd, uintptr_t fp, uintptr_t lo, uintptr_t hi)
+say_frames(struct sink *o, uintptr_t fp, uintptr_t lo, uintptr_t hi)
 {
 	for (int n = 0; n < FRAMES_MAX && fp >= lo && fp + 16 <= hi && fp % 8 == 0; n++) {
 		uintptr_t next = ((uintptr_t *)fp)[0], pc = ((uintptr_t *)fp)[1];
 
 		if (pc == 0)
 			return;
-		say_frame(fd, pc);
+		say_frame(o, pc);
 		if (next <= fp)
 			return;
 		fp = next;
@@ -73,19 +103,19 @@ say_frames(int fd, uintptr_t fp, uintptr_t lo, uintptr_t hi)
 
 /* A goroutine that does not run: its context stands at g->sp. */
 WF_NO_ASAN static void
-say_stack(int fd, struct wf_g *g)
+say_stack(struct sink *o, struct wf_g *g)
 {
 	uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
 	uintptr_t sp = (uintptr_t)g->sp;
 
 	if (sp < lo || sp + WF_CTX_BYTES > hi)
 		return;
-	say_frame(fd, *(uintptr_t *)(sp + WF_CTX_PC_OFF));
-	say_frames(fd, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
+	say_frame(o, *(uintptr_t *)(sp + WF_CTX_PC_OFF));
+	say_frames(o, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
 }
 
 struct tally {
-	int fd;
+	struct sink *o;
 	int64_t now;
 	uint64_t seen, shown;
 };
@@ -112,59 +142,57 @@ say_g(struct wf_g *g, void *arg)
 		else
 			snprintf(why, sizeof(why), "%s", reason_text[g->reason]);
 	}
-	wf_say_to(t->fd, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
-		  g->name ? g->name : "");
+	say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
+	    g->name ? g->name : "");
 	if (state == WF_WAITING && g->wait_on)
-		wf_say_to(t->fd, "\twaits for %s %p", reason_text[g->reason], g->wait_on);
+		say(t->o, "\twaits for %s %p", reason_text[g->reason], g->wait_on);
 	if (state == WF_RUNNING)
-		wf_say_to(t->fd, "\t(running: its stack is not shown)");
+		say(t->o, "\t(running: its stack is not shown)");
 	else if (g->stack)
-		say_stack(t->fd, g);
-	wf_say_to(t->fd, "%s(), created by %s%lld at %s:%d\n", g->site->name,
-		  g->parent ? "goroutine " : "a plain thread, goroutine ", (long long)g->parent,
-		  g->site->file, g->site->line);
+		say_stack(t->o, g);
+	say(t->o, "%s(), created by %s%lld at %s:%d\n", g->site->name,
+	    g->parent ? "goroutine " : "a plain thread, goroutine ", (long long)g->parent,
+	    g->site->file, g->site->line);
 }
 
 static void
-say_goroutines(int fd)
+say_goroutines(struct sink *o)
 {
-	struct tally t = {.fd = fd, .now = os_now_ns()};
+	struct tally t = {.o = o, .now = os_now_ns()};
 
 	wf_gpool_each(say_g, &t);
 	if (t.seen > t.shown)
-		wf_say_to(fd, "... and %llu more goroutines",
-			  (unsigned long long)(t.seen - t.shown));
+		say(o, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
 	if (t.seen == 0)
-		wf_say_to(fd, "no goroutines");
+		say(o, "no goroutines");
 }
 
 static void
-say_machine(int fd)
+say_machine(struct sink *o)
 {
 	/* rlx throughout: a snapshot for people */
-	wf_say_to(fd,
-		  "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
-		  "stop_wait=%u "
-		  "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
-		  at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
-		  at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
-		  at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
-		  wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
-		  wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
+	say(o,
+	    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
+	    "stop_wait=%u "
+	    "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
+	    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
+	    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
+	    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
+	    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
+	    wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 		const struct wf_m *m = at_load_rlx(&p->m);
 
-		wf_say_to(fd, "  P%u: status=%u schedtick=%u m=%d runq=%u runnext=%p", i,
-			  at_load_rlx(&p->state), at_load_rlx(&p->tick), m ? (int)m->id : -1,
-			  wf_runq_len(&p->runq), at_load_rlx(&p->runq.next));
+		say(o, "  P%u: status=%u schedtick=%u m=%d runq=%u runnext=%p", i,
+		    at_load_rlx(&p->state), at_load_rlx(&p->tick), m ? (int)m->id : -1,
+		    wf_runq_len(&p->runq), at_load_rlx(&p->runq.next));
 	}
 	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
 		const struct wf_p *p = at_load_rlx(&m->p);
 
 		if (m->in_use)
-			wf_say_to(
-			    fd,
+			say(o,
 			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
 			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
 			    lease_text[at_load_rlx(&m->lease) % countof(lease_text)],
@@ -175,71 +203,48 @@ say_machine(int fd)
 void
 wf_debug_dump(int fd)
 {
-	say_goroutines(fd);
-	say_machine(fd);
+	struct sink o = {.fd = fd};
+
+	say_goroutines(&o);
+	say_machine(&o);
 }
 
 WF_EXPORT void
 weft_dump(int fd)
 {
+	struct sink o = {.fd = fd};
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
-	if (!m) {
-		wf_say_to(fd, "weft is not running");
+	if (!m || !(m = wf_world_lock(m))) {
+		say(&o, "weft is not running");
 		return;
 	}
-	m = wf_world_lock(m);
+	os_reserve(BUFFER_BYTES, os_page_bytes(), (void **)&o.buf); /* failed: straight, then */
 	wf_world_stop(m);
-	say_goroutines(fd);
+	say_goroutines(&o);
 	wf_world_start(m);
 	wf_world_done();
 	wf_leave(m);
+	if (o.buf) {
+		os_write_all(fd, o.buf, o.len);
+		os_release(o.buf, BUFFER_BYTES);
+	}
 }
 
 void
 wf_stack_census(int fd)
 {
-	wf_say_to(fd, "%10s  %s", "stack", "start function (sampled; pages touched)");
+	struct sink o = {.fd = fd};
+
+	say(&o, "%10s  %s", "stack", "start function (sampled; pages touched)");
 	/* acq: sites are complete once listed */
 	for (const struct weft_site *s = at_load_acq(&wf_sites); s; s = s->next_)
-		wf_say_to(fd, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file,
-			  s->line);
+		say(&o, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file, s->line);
 }
 
 /* ---- stack overflow */
 
-/* The frame pointer of interrupted code; ucontext's layout is the kernel's. */
-static uintptr_t interrupted_fp(void *ucontext);
-
-bool
-wf_overflow_report(void *addr, void *ucontext)
-{
-	struct wf_m *m = wf_m();
-	struct wf_g *g = m->g;
-	uintptr_t lo, at = (uintptr_t)addr;
-
-	if (!g || !g->stack)
-		return false;
-	lo = (uintptr_t)g->stack;
-	if (at < lo || at >= lo + wf_stack_guard_bytes(g->stack_class))
-		return false;
-	wf_say_to(2, "fatal: stack overflow in goroutine %lld: %s() used up its stack of %zu KiB",
-		  (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
-	wf_say_to(2, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
-		  g->name ? g->name : "");
-	say_frames(2, interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
-	wf_say_to(2, "%s(), created by goroutine %lld at %s:%d", g->site->name,
-		  (long long)g->parent, g->site->file, g->site->line);
-	wf_say_to(2,
-		  "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
-		  "WEFT_STACK=%zu for all",
-		  4 * wf_stack_bytes(g->stack_class), g->site->name,
-		  4 * wf_stack_bytes(g->stack_class));
-	os_exit(WF_FATAL_STATUS);
-}
-
-#include <ucontext.h>
-
+/* The frame pointer of the interrupted code. */
 static uintptr_t
 interrupted_fp(void *ucontext)
 {
@@ -249,4 +254,31 @@ interrupted_fp(void *ucontext)
 #else
 	return (uintptr_t)u->uc_mcontext.regs[29];
 #endif
+}
+
+bool
+wf_overflow_report(void *addr, void *ucontext)
+{
+	struct sink o = {.fd = 2};
+	struct wf_m *m = wf_m();
+	struct wf_g *g = m->g;
+	uintptr_t lo, at = (uintptr_t)addr;
+
+	if (!g || !g->stack)
+		return false;
+	lo = (uintptr_t)g->stack;
+	if (at < lo || at >= lo + wf_stack_guard_bytes(g->stack_class))
+		return false;
+	say(&o, "fatal: stack overflow in goroutine %lld: %s() used up its stack of %zu KiB",
+	    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
+	say(&o, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
+	    g->name ? g->name : "");
+	say_frames(&o, interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
+	say(&o, "%s(), created by goroutine %lld at %s:%d", g->site->name, (long long)g->parent,
+	    g->site->file, g->site->line);
+	say(&o,
+	    "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
+	    "WEFT_STACK=%zu for all",
+	    4 * wf_stack_bytes(g->stack_class), g->site->name, 4 * wf_stack_bytes(g->stack_class));
+	os_exit(WF_FATAL_STATUS);
 }

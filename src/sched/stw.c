@@ -239,15 +239,21 @@ wf_each_p(struct wf_m *m, void (*fn)(struct wf_p *p))
 
 /* ---- live resize */
 
-/* In a B call: the world lock, without keeping a P from a stopper who waits for it. */
+/* In a B call: the world lock, without keeping a P from a stopper who waits for it. NULL: the run
+   has ended meanwhile, and the caller is outside. */
 struct wf_m *
 wf_world_lock(struct wf_m *m)
 {
-	while (!wf_world_try())
-		if (m->plain)
+	while (!wf_world_try()) {
+		if (!m->plain) {
+			m = wf_yield(m, WF_PEND_YIELD);
+		} else if (at_load_acq(&wf_sched.phase) == WF_UP) { /* acq: as in enter_plain */
 			os_yield();
-		else
-			m = wf_yield(m, WF_PEND_YIELD); /* a stopper may be waiting for our P */
+		} else {
+			wf_leave(m); /* the end of the run holds the lock, and waits for us */
+			return NULL;
+		}
+	}
 	return m;
 }
 
@@ -271,9 +277,8 @@ weft_set_procs(int n)
 	if (n < 1 || n > WF_PROCS_MAX)
 		return -EINVAL;
 	m = wf_enter(WF_CALL_B);
-	if (!m)
+	if (!m || !(m = wf_world_lock(m)))
 		return -ENOTSUP;
-	m = wf_world_lock(m);
 	wf_world_stop(m);
 	old = at_load_rlx(&wf_sched.procs); /* rlx: the world is stopped */
 	if (!m->plain && wf_m_p(m)->id >= (uint32_t)n)

@@ -11,6 +11,7 @@
  *        are taken anew.
  * MON-2: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
  */
+#include "core/stack.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 #endif
 enum {
 	QUIET_LOOKS = 50,    /* looks without an event before backing off */
+	QUIET_TRIM = 250,    /* looks until memory is given back: two seconds */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
 };
 
@@ -172,6 +174,17 @@ wf_monitor_wake(void)
 		wf_note_wake(&mon.note);
 }
 
+/* Nothing has happened for seconds: memory kept for the next burst goes back. */
+static void
+trim(void)
+{
+	if (!wf_world_try())
+		return;
+	wf_each_p(mon.m, wf_stack_flush);
+	wf_world_done();
+	wf_stack_trim();
+}
+
 static bool
 look(int64_t now, int64_t slept)
 {
@@ -210,7 +223,9 @@ monitor_main(void *arg)
 			delay = LOOK_MIN_NS;
 		else if (delay < LOOK_MAX_NS)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
-		else if (all_idle())
+		else if (quiet == QUIET_TRIM)
+			trim();
+		else if (quiet > QUIET_TRIM && all_idle())
 			deep_sleep();
 	}
 	wf_m_free(mon.m);

@@ -215,6 +215,7 @@ stopper(void *arg)
 		for (uint32_t k = 0; k < wf_sched.procs.v; k++)
 			use(wf_sched.allp[k]);
 		wf_world_start(NULL);
+		cpu_relax();
 	}
 }
 
@@ -401,17 +402,24 @@ SCENARIO(two_owners_each_p) = {
 /* ---- Ms on g0 bring their Ps, to one stop after the other */
 
 static void
-brings_its_p(void *arg)
+brings_once(void *arg)
 {
 	struct wf_m *m = arg;
 
 	wf_m_set(m);
-	for (;;) {
-		while (!at_load_acq(&wf_sched.stopping))
-			cpu_relax();
-		wf_stop_here(m);
-		wf_yield(m, wf_m_p(m) ? WF_PEND_YIELD : WF_PEND_GLOBAL);
-	}
+	while (!at_load_acq(&wf_sched.stopping))
+		cpu_relax();
+	wf_stop_here(m);
+}
+
+static void
+brings_twice(void *arg)
+{
+	struct wf_m *m = arg;
+
+	brings_once(m);
+	wf_yield(m, wf_m_p(m) ? WF_PEND_YIELD : WF_PEND_GLOBAL);
+	brings_once(m);
 }
 
 static void
@@ -424,8 +432,8 @@ setup_two_on_g0(void)
 
 SCENARIO(two_on_g0_stopper_twice) = {
     .setup = setup_two_on_g0,
-    .threads = {{brings_its_p, &rig.m[0], true},
-		{brings_its_p, &rig.m[1], true},
+    .threads = {{brings_once, &rig.m[0], true},
+		{brings_twice, &rig.m[1], true},
 		{stopper, &s, false}},
     .check_end = check_end,
 };
