@@ -44,7 +44,10 @@ byte holder[NP] = NONE;
 /* Store buffers: one per M and one for the outside submitter. */
 mtype = { PUB0, PUB1, PUBG, NEED1, NEED0 };
 #define OUT NM
-chan sb[NM + 1] = [2] of { mtype };
+#ifndef SB
+#define SB 2
+#endif
+chan sb[NM + 1] = [SB] of { mtype };
 
 inline apply(e) {
         if

@@ -154,11 +154,11 @@ end_sleep:
 
 pick:   /* wf_find_runnable with a P; stop-the-world comes first */
         use_p(m, p);
-        if
-        :: stop -> unbind_p(m); give_idle(p); goto sched
-        :: else
-        fi;
         atomic {
+                if
+                :: stop -> goto no_work
+                :: else
+                fi;
                 if
                 :: runnable > 0 -> runnable--
                 :: goto no_work         /* or somebody was faster */
@@ -243,10 +243,12 @@ have_p: atomic { v = 0; p = mp[m] };
         sb[m]!S_OUT;
         use_p(m, p);
 #endif
-        if
-        :: isb -> goto yield            /* blocks or yields: switches */
-        :: p = NONE; goto leave         /* done at once */
-        fi;
+        atomic {
+                if
+                :: isb -> goto yield    /* blocks or yields: switches */
+                :: p = NONE; goto leave /* done at once */
+                fi
+        };
 
 urged:  /* A preempt request.  The compare-and-swap may meet a requester who
          * asks again at this moment: whoever takes the lease word to TAKEN
@@ -273,12 +275,11 @@ urged_b:
         /* B call: wf_yield, the P goes back to the scheduler with us */
         atomic { DRAINED(m) ->
                 if
-                :: lease[m] == URGED || lease[m] == ASKED -> lease[m] = HELD; p = mp[m]
+                :: lease[m] == URGED || lease[m] == ASKED -> lease[m] = HELD; p = mp[m]; goto yield
                 :: lease[m] == HELD -> goto have_p
                 :: lease[m] == TAKEN -> goto no_p
                 fi
         };
-        use_p(m, p);
 yield:  /* wf_yield: the goroutine is queued, may go on elsewhere */
         atomic {
                 DRAINED(m) ->
@@ -315,11 +316,7 @@ no_p:   /* the P was taken while we were in user code */
                 fi
         };
         bind_p(m, p);
-        use_p(m, p);
-        if
-        :: goto yield
-        :: p = NONE; goto leave
-        fi
+        goto have_p
 }
 
 /* wf_lease_take: ask, drain, look, take or back off.  `keep` says whether the

@@ -12,8 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,6 +24,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The kernel's numbers, here so that a libc without kernel headers (musl-gcc) does too. */
+enum {
+	FUTEX_WAIT_PRIVATE = 0 | 128,
+	FUTEX_WAKE_PRIVATE = 1 | 128,
+	MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
+	MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+};
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
 #endif
@@ -317,13 +322,13 @@ os_membarrier_register(void)
 {
 	if (fault("membarrier"))
 		return -ENOSYS;
-	return result(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+	return result(syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 }
 
 void
 os_membarrier(void)
 {
-	CHECK(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0);
+	CHECK(syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) == 0);
 }
 
 /* ---- clock */
