@@ -166,7 +166,7 @@ pick:   /* wf_find_runnable with a P; stop-the-world comes first */
 #ifdef MUT_STALE_M
                 came_from = last_queued;
 #endif
-                p = NONE;
+                p = NONE; isb = false; old = NONE;
                 goto leave
         };
 no_work:
@@ -183,23 +183,22 @@ leave:  /* wf_leave: one release store, for the M we are on now */
                 fi
         };
 #else
-        sb[m]!S_OUT;
+        atomic { sb[m]!S_OUT; isb = false; v = 0; old = NONE };
 #endif
 
-user:   /* user code: nothing of the runtime is touched.  The next call is a
-         * B call (may switch) or an N call (may not). */
-        atomic {
-                if
-                :: isb = true
-                :: isb = false
-                fi;
-                /* wf_enter: store, compiler barrier, load.  No fence. */
-                nfull(sb[m]) -> sb[m]!S_IN
-        };
+user:   /* user code: nothing of the runtime is touched */
+
+        /* wf_enter: store, compiler barrier, load.  No fence. */
+        sb[m]!S_IN;
 #ifdef MUT_STALE_M
         came_from = m;
 #endif
         atomic {
+                /* a B call (may switch) or an N call (may not) */
+                if
+                :: isb = true
+                :: isb = false
+                fi;
                 v = LEASE(m);
                 if
                 :: v == HELD -> goto have_p
@@ -327,8 +326,6 @@ inline request(m, any_tick, keep) {
 #else
         atomic { !lease_lock -> lease_lock = true };
 #endif
-        asked = false;
-        p = NONE;
 #ifdef MUT_P_BEFORE_ASK
         p = mp[m];
 #endif
@@ -377,9 +374,7 @@ inline request(m, any_tick, keep) {
                 fi
         :: else
         fi;
-        asked = false;
-        p = NONE;
-        lease_lock = false
+        d_step { asked = false; p = NONE; t = 0; lease_lock = false }
 }
 
 /* wf_monitor: samples a P's tick, comes back, asks if it has not moved. */

@@ -279,12 +279,11 @@ drop_goroutine(struct wf_g *g, void *arg)
 {
 	enum wf_gstate s = wf_g_state(g);
 
-	(void)arg;
 	if (s != WF_WAITING && s != WF_RUNNABLE)
 		return;
 	wf_locals_free(g->locals);
 	g->locals = NULL;
-	wf_g_bury(NULL, g);
+	wf_g_bury(arg, g);
 }
 
 static void
@@ -316,13 +315,12 @@ reset_counters(void)
 
 		for (size_t j = 0; j < countof(per); j++)
 			at_store_rlx(per[j], 0);
-		p->id_next = p->id_end = 0;
 		p->last_m = NULL;
 	}
 }
 
 static void
-end_run(void)
+end_run(struct wf_m *m)
 {
 	wf_world_wait();
 	at_store_rel(&wf_sched.phase, WF_ENDING); /* rel: as read by wf_enter_slow */
@@ -332,7 +330,7 @@ end_run(void)
 	wf_ms_end();
 	wf_waitq_flush();
 	empty_queues();
-	wf_gpool_each(drop_goroutine, NULL);
+	wf_gpool_each(drop_goroutine, m);
 	if (debug.census)
 		wf_stack_census(2);
 	at_store_rlx(&wf_sched.stopping, 0); /* rlx: nobody else runs */
@@ -369,7 +367,7 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	}
 	at_store_rel(&m->in_rt, 0);                /* rel: outside */
 	if (at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: ours to change */
-		end_run();
+		end_run(m);
 	at_store_rel(&wf_sched.phase, WF_DOWN); /* rel: RUN-2 */
 	return rc;
 }

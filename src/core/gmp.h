@@ -23,6 +23,17 @@ enum {
 	WF_STACK_CLASSES = 16, /* slots of 8 KiB << class: up to 256 MiB */
 };
 
+/* What a birth needs, in hand: each P has one, and each M for the time it has no P. */
+struct wf_cache {
+	struct wf_g *gfree;  /* free Gs, linked: see gpool.h */
+	struct wf_g *gspare; /* a full magazine of them, or NULL */
+	uint32_t gfree_count;
+	uint32_t
+	    credit[WF_STACK_CLASSES]; /* promised stacks: a birth that got one cannot fail later */
+	int64_t id_next, id_end;      /* goroutine ids ... */
+	uint64_t id_run;              /* ... of this run */
+};
+
 /* What an M owes to the context it left; done first by the context it arrives in. */
 enum wf_pending {
 	WF_PEND_NONE,
@@ -81,6 +92,7 @@ struct wf_m {
 	size_t g0_bytes;
 	void *tsan_fiber;
 	struct wf_locals *locals; /* of a plain thread */
+	struct wf_cache cache;    /* while it has no P */
 	uint64_t futexes;
 	int plain_result;
 
@@ -109,7 +121,6 @@ enum { WF_STACK_CACHE = 32 }; /* free stacks a P keeps per class: hot, last in, 
 
 struct wf_stack_cache {
 	uint32_t count;
-	uint32_t credit; /* reserved slots in hand: a spawn that got one cannot fail later */
 	void *slot[WF_STACK_CACHE];
 };
 
@@ -121,11 +132,8 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
-	uint32_t chain;          /* runnext runs in a row */
-	int64_t id_next, id_end; /* goroutine ids in hand */
-	struct wf_g *gfree;      /* free Gs, linked: see gpool.h */
-	struct wf_g *gspare;     /* a full magazine of them, or NULL */
-	uint32_t gfree_count;
+	uint32_t chain; /* runnext runs in a row */
+	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
 	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */
 	uint32_t stack_sample; /* deaths until the next stack measurement */
@@ -187,6 +195,15 @@ struct wf_sched {
 };
 
 extern struct wf_sched wf_sched;
+
+/* The running thread's: its P's, or its own. */
+WF_INLINE struct wf_cache *
+wf_cache_of(struct wf_m *m)
+{
+	struct wf_p *p = at_load_rlx(&m->p); /* rlx: the owner's own word */
+
+	return likely(p != NULL) ? &p->cache : &m->cache;
+}
 
 /* Any M: no G is queued here. As exact as wf_runq_empty. */
 WF_INLINE bool

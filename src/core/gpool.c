@@ -11,7 +11,7 @@ static struct {
 	struct wf_lock lock;
 	/* under lock */
 	struct wf_g *full;  /* magazines: GPOOL-1 */
-	struct wf_g *loose; /* single Gs, from threads without a P */
+	struct wf_g *loose; /* single Gs, from magazines that were not full */
 	struct wf_g *slab[SLABS_MAX];
 	uint32_t nslabs;
 	uint32_t cut; /* Gs in use of the newest slab */
@@ -34,37 +34,22 @@ cut_chain(uint32_t n, uint32_t *got)
 	return first;
 }
 
+/* A chain; NULL: a slab is needed. */
 static struct wf_g *
-pop_loose(void)
-{
-	struct wf_g *g = depot.loose;
-
-	if (g) {
-		depot.loose = g->link;
-		g->link = NULL;
-	}
-	return g;
-}
-
-/* A chain for a P, or one G for a thread without; NULL: a slab is needed. */
-static struct wf_g *
-depot_take(bool one, uint32_t *got)
+depot_take(uint32_t *got)
 {
 	struct wf_g *g;
 
 	wf_lock(&depot.lock);
-	*got = 1;
-	if (!one && (g = depot.full)) {
+	if ((g = depot.full)) {
 		depot.full = g->sp;
 		*got = WF_MAGAZINE;
-	} else if (!(g = pop_loose())) {
-		g = cut_chain(one ? 1 : WF_MAGAZINE, got);
-	}
-	if (!g && one && (g = depot.full)) { /* break a magazine open */
-		depot.full = g->sp;
+	} else if ((g = depot.loose)) {
 		depot.loose = g->link;
 		g->link = NULL;
 		*got = 1;
+	} else {
+		g = cut_chain(WF_MAGAZINE, got);
 	}
 	wf_unlock(&depot.lock);
 	return g;
@@ -95,67 +80,58 @@ add_slab(void)
 }
 
 struct wf_g *
-wf_gpool_get_slow(struct wf_p *p)
+wf_gpool_get_slow(struct wf_cache *c)
 {
 	struct wf_g *g;
 	uint32_t got = WF_MAGAZINE;
 
-	if (p && (g = p->gspare))
-		p->gspare = NULL;
+	if ((g = c->gspare))
+		c->gspare = NULL;
 	else
-		while (!(g = depot_take(!p, &got)))
+		while (!(g = depot_take(&got)))
 			if (!add_slab())
 				return NULL;
-	if (p) {
-		p->gfree = g->link;
-		p->gfree_count = got - 1;
-	}
+	c->gfree = g->link;
+	c->gfree_count = got - 1;
 	return g;
 }
 
-void
-wf_gpool_put_depot(struct wf_g *g)
+static void
+depot_put_full(struct wf_g *magazine)
 {
 	wf_lock(&depot.lock);
-	g->link = depot.loose;
-	depot.loose = g;
+	magazine->sp = depot.full;
+	depot.full = magazine;
 	wf_unlock(&depot.lock);
 }
 
 /* The magazine in hand is full: it becomes the spare, and the spare goes to the depot. */
 void
-wf_gpool_put_slow(struct wf_p *p)
+wf_gpool_put_slow(struct wf_cache *c)
 {
-	struct wf_g *g = p->gspare;
-
-	if (g) {
-		wf_lock(&depot.lock);
-		g->sp = depot.full;
-		depot.full = g;
-		wf_unlock(&depot.lock);
-	}
-	p->gspare = p->gfree;
-	p->gfree = NULL;
-	p->gfree_count = 0;
+	if (c->gspare)
+		depot_put_full(c->gspare);
+	c->gspare = c->gfree;
+	c->gfree = NULL;
+	c->gfree_count = 0;
 }
 
 void
-wf_gpool_flush(struct wf_p *p)
+wf_gpool_flush(struct wf_cache *c)
 {
 	struct wf_g *g;
 
-	if (p->gspare) {
-		g = p->gfree;
-		p->gfree = NULL;
-		wf_gpool_put_slow(p); /* the spare to the depot */
-		p->gfree = g;
-		p->gspare = NULL;
+	if (c->gspare)
+		depot_put_full(c->gspare);
+	c->gspare = NULL;
+	wf_lock(&depot.lock);
+	while ((g = c->gfree)) {
+		c->gfree = g->link;
+		g->link = depot.loose;
+		depot.loose = g;
 	}
-	while ((g = p->gfree)) {
-		p->gfree = g->link;
-		wf_gpool_put_depot(g);
-	}
-	p->gfree_count = 0;
+	wf_unlock(&depot.lock);
+	c->gfree_count = 0;
 }
 
 void

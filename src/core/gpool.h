@@ -4,7 +4,7 @@
  * pointer always finds a G, and can all be walked.
  *
  * Free Gs travel in magazines: chains of WF_MAGAZINE through g->link, which change hands as one.
- * A P has one it works on and one spare; the depot has the rest.
+ * A cache has one it works on and one spare; the depot has the rest.
  *
  * GPOOL-1: the spare and the depot hold full magazines, linked through the first G's sp.
  */
@@ -19,38 +19,33 @@ enum { WF_MAGAZINE = 2 };
 enum { WF_MAGAZINE = 64 };
 #endif
 
-/* Holder of p, or p NULL. A FREE G with claim and id left from its last life, or NULL. */
-struct wf_g *wf_gpool_get_slow(struct wf_p *p);
-void wf_gpool_put_slow(struct wf_p *p);
-void wf_gpool_put_depot(struct wf_g *g);
-void wf_gpool_flush(struct wf_p *p); /* all that p has */
+/* Owner of the cache. A FREE G with claim and id left from its last life, or NULL. */
+struct wf_g *wf_gpool_get_slow(struct wf_cache *c);
+void wf_gpool_put_slow(struct wf_cache *c);
+void wf_gpool_flush(struct wf_cache *c); /* all that it has */
 
 WF_INLINE struct wf_g *
-wf_gpool_get(struct wf_p *p)
+wf_gpool_get(struct wf_cache *c)
 {
-	struct wf_g *g;
+	struct wf_g *g = c->gfree;
 
-	if (unlikely(!p || !(g = p->gfree)))
-		return wf_gpool_get_slow(p);
-	p->gfree = g->link;
-	p->gfree_count--;
-	__builtin_prefetch(p->gfree, 1); /* the next birth writes its first two lines */
-	__builtin_prefetch((char *)p->gfree + WF_CACHE_LINE, 1);
+	if (unlikely(!g))
+		return wf_gpool_get_slow(c);
+	c->gfree = g->link;
+	c->gfree_count--;
+	__builtin_prefetch(c->gfree, 1); /* the next birth writes its first two lines */
+	__builtin_prefetch((char *)c->gfree + WF_CACHE_LINE, 1);
 	return g;
 }
 
 WF_INLINE void
-wf_gpool_put(struct wf_p *p, struct wf_g *g)
+wf_gpool_put(struct wf_cache *c, struct wf_g *g)
 {
-	if (unlikely(!p)) {
-		wf_gpool_put_depot(g);
-		return;
-	}
-	if (unlikely(p->gfree_count == WF_MAGAZINE))
-		wf_gpool_put_slow(p);
-	g->link = p->gfree;
-	p->gfree = g;
-	p->gfree_count++;
+	if (unlikely(c->gfree_count == WF_MAGAZINE))
+		wf_gpool_put_slow(c);
+	g->link = c->gfree;
+	c->gfree = g;
+	c->gfree_count++;
 }
 
 /* Calls fn for every G that was ever used, FREE ones too. The world is stopped or down. */

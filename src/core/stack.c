@@ -170,10 +170,10 @@ wf_stack_provide(uint32_t n)
 }
 
 int
-wf_stack_reserve_slow(struct wf_p *p, int class)
+wf_stack_reserve_slow(struct wf_cache *c, int class)
 {
 	struct stack_class *k = &classes[class];
-	uint32_t n = p ? CREDIT_BATCH : 1;
+	uint32_t n = CREDIT_BATCH;
 	uint64_t slack = cache_slack(at_load_rlx(&wf_sched.procs)); /* rlx: changes while stopped */
 
 	for (;;) {
@@ -192,27 +192,38 @@ wf_stack_reserve_slow(struct wf_p *p, int class)
 			n = 1;
 		}
 	}
-	if (p)
-		p->stacks[class].credit += n - 1;
+	c->credit[class] += n - 1;
 	return 0;
 }
 
-void
-wf_stack_unreserve(struct wf_p *p, int class)
+static void
+take_back(int class, uint32_t n)
 {
 	struct stack_class *k = &classes[class];
-	uint32_t back = 1;
 
-	if (p) {
-		if (++p->stacks[class].credit <= 2 * CREDIT_BATCH)
-			return;
-		p->stacks[class].credit -= CREDIT_BATCH;
-		back = CREDIT_BATCH;
-	}
 	wf_lock(&k->lock);
-	CHECK(k->promised >= back);
-	k->promised -= back;
+	CHECK(k->promised >= n);
+	k->promised -= n;
 	wf_unlock(&k->lock);
+}
+
+void
+wf_stack_unreserve(struct wf_cache *c, int class)
+{
+	if (likely(++c->credit[class] <= 2 * CREDIT_BATCH))
+		return;
+	c->credit[class] -= CREDIT_BATCH;
+	take_back(class, CREDIT_BATCH);
+}
+
+void
+wf_stack_flush_credit(struct wf_cache *c)
+{
+	for (int class = 0; class < WF_STACK_CLASSES; class ++)
+		if (c->credit[class] > 0) {
+			take_back(class, c->credit[class]);
+			c->credit[class] = 0;
+		}
 }
 
 /* The next slot never used so far. */
@@ -337,17 +348,13 @@ wf_stack_give(struct wf_p *p, int class, void *slot)
 void
 wf_stack_flush(struct wf_p *p)
 {
+	wf_stack_flush_credit(&p->cache);
 	for (int class = 0; class < WF_STACK_CLASSES; class ++) {
 		struct wf_stack_cache *c = &p->stacks[class];
-		struct stack_class *k = &classes[class];
 
 		if (c->count > 0)
 			depot_put(class, c->slot, c->count);
 		c->count = 0;
-		wf_lock(&k->lock);
-		k->promised -= c->credit;
-		wf_unlock(&k->lock);
-		c->credit = 0;
 	}
 }
 

@@ -32,18 +32,18 @@ void wf_stack_force_guard(enum wf_guard kind); /* WEFT_DEBUG=guard=..., before t
 /* Before procs grows to n: STK-1 for the caches of n Ps. 0 or -ENOMEM. */
 int wf_stack_provide(uint32_t n);
 
-/* Promise a slot to a goroutine about to be made: 0 or -ENOMEM. p may be NULL. */
-int wf_stack_reserve_slow(struct wf_p *p, int class);
-void wf_stack_unreserve(struct wf_p *p, int class);
+/* Owner of the cache. Promise a slot to a goroutine about to be made: 0 or -ENOMEM. */
+int wf_stack_reserve_slow(struct wf_cache *c, int class);
+void wf_stack_unreserve(struct wf_cache *c, int class);
+void wf_stack_flush_credit(struct wf_cache *c);
 
 WF_INLINE int
-wf_stack_reserve(struct wf_p *p, int class)
+wf_stack_reserve(struct wf_cache *c, int class)
 {
-	if (likely(p && p->stacks[class].credit > 0)) {
-		p->stacks[class].credit--;
-		return 0;
-	}
-	return wf_stack_reserve_slow(p, class);
+	if (unlikely(c->credit[class] == 0))
+		return wf_stack_reserve_slow(c, class);
+	c->credit[class]--;
+	return 0;
 }
 
 /* Holder of p, or p NULL. Bind a slot to g, which was promised one; take it away again. */

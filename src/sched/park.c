@@ -28,7 +28,7 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 		wf_submitted(m);
 		break;
 	case WF_PEND_DEAD:
-		wf_g_bury(wf_m_p(m), g);
+		wf_g_bury(m, g);
 		break;
 	case WF_PEND_JOIN:
 		wf_g_waits(g); /* nobody can wake it but the child, which has not begun */

@@ -60,7 +60,7 @@ p_unmake(struct wf_p *p)
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
 	wf_stack_flush(p);
-	wf_gpool_flush(p);
+	wf_gpool_flush(&p->cache);
 	at_store_rlx(&p->state, WF_P_DEAD); /* rlx: the world is stopped */
 	wf_trace(WF_TR_P, WF_P_DEAD, p);
 }

@@ -31,16 +31,17 @@ void (*wf_locals_free_hook)(struct wf_locals *l);
 void (*wf_main_done_hook)(int rc);
 
 static int64_t
-next_id(struct wf_p *p)
+next_id(struct wf_cache *c)
 {
-	if (!p)
-		return (int64_t)at_add_rlx(&wf_sched.id_next, 1); /* rlx: only unique */
-	if (p->id_next == p->id_end) {
-		p->id_next =
+	uint64_t run = at_load_rlx(&wf_sched.run); /* rlx: set before anybody runs */
+
+	if (unlikely(c->id_next == c->id_end || c->id_run != run)) {
+		c->id_next =
 		    (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
-		p->id_end = p->id_next + ID_BATCH;
+		c->id_end = c->id_next + ID_BATCH;
+		c->id_run = run;
 	}
-	return p->id_next++;
+	return c->id_next++;
 }
 
 /* Small structs mostly: cheaper than a call of memcpy. */
@@ -106,12 +107,13 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	 const void *arg, size_t bytes, unsigned flags)
 {
 	struct wf_p *p = wf_m_p(m);
+	struct wf_cache *c = wf_cache_of(m);
 	struct wf_g *g;
 	int rc = -EINVAL;
 
 	if (unlikely(bytes > WEFT_ARG_MAX || !site || !site->fn))
 		return -EINVAL;
-	g = wf_gpool_get(p);
+	g = wf_gpool_get(c);
 	if (unlikely(!g))
 		return -ENOMEM;
 	g->stack = NULL;
@@ -119,7 +121,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	g->flags = (uint8_t)flags;
 	if (unlikely(attr != NULL) && (rc = set_attr(g, attr)) < 0)
 		goto out_g;
-	if (unlikely((rc = wf_stack_reserve(p, g->stack_class)) < 0))
+	if (unlikely((rc = wf_stack_reserve(c, g->stack_class)) < 0))
 		goto out_g;
 	struct wf_locals *mine = m->g ? m->g->locals : m->locals;
 	if (unlikely(mine != NULL) && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
@@ -130,7 +132,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	g->kids = 0;
 	g->wg = wg;
 	g->parent = m->g ? m->g->id : 0;
-	g->id = next_id(p);
+	g->id = next_id(c);
 	if (wg)
 		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE); /* acqrel: before it can end */
 	wf_count(p, n_spawned, 1);
@@ -145,35 +147,37 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	return id;
 
 out_stack:
-	wf_stack_unreserve(p, g->stack_class);
+	wf_stack_unreserve(c, g->stack_class);
 out_g:
 	g->name = NULL;
 	g->save = 0;
-	wf_gpool_put(p, g);
+	wf_gpool_put(c, g);
 	return rc;
 }
 
-/* The stack, if any, and the G go back. Not on that stack; p may be NULL. */
+/* The stack, if any, and the G go back. Not on that stack; m may be without a P. */
 void
-wf_g_bury(struct wf_p *p, struct wf_g *g)
+wf_g_bury(struct wf_m *m, struct wf_g *g)
 {
+	struct wf_cache *c = wf_cache_of(m);
+
 	if (g->stack) {
 		wf_asan_unpoison(g->stack, wf_stack_bytes(g->stack_class));
 #ifdef WF_TSAN
 		os_renew((char *)g->stack + wf_stack_guard_bytes(g->stack_class),
 			 wf_stack_bytes(g->stack_class) - wf_stack_guard_bytes(g->stack_class));
 #endif
-		wf_stack_give(p, g->stack_class, g->stack);
+		wf_stack_give(wf_m_p(m), g->stack_class, g->stack);
 		wf_tsan_destroy(g->san);
 		g->stack = NULL;
 	}
-	wf_stack_unreserve(p, g->stack_class);
+	wf_stack_unreserve(c, g->stack_class);
 	if (unlikely(g->flags & WF_G_ATTR)) {
 		g->name = NULL;
 		g->save = 0;
 	}
 	wf_g_freed(g);
-	wf_gpool_put(p, g);
+	wf_gpool_put(c, g);
 }
 
 static void
@@ -253,7 +257,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		    next->stack_class == g->stack_class) {
 			next->stack = g->stack;
 			g->stack = NULL;
-			wf_g_bury(p, g);
+			wf_g_bury(m, g);
 			return m;
 		}
 	}

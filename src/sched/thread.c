@@ -8,6 +8,7 @@
  * M-3: nm counts the threads of this run, from before they exist until they are past the last
  *      use of anything but their own M.
  */
+#include "core/gpool.h"
 #include "core/stack.h"
 #include "base/sanitizer.h"
 #include "sched/sched.h"
@@ -88,9 +89,18 @@ wf_m_alloc(bool plain)
 	return m;
 }
 
+/* What it kept for births goes back. */
+static void
+flush(struct wf_m *m)
+{
+	wf_gpool_flush(&m->cache);
+	wf_stack_flush_credit(&m->cache);
+}
+
 void
 wf_m_free(struct wf_m *m)
 {
+	flush(m);
 	wf_lock(&wf_sched.lock);
 	m->in_use = false;
 	wf_unlock(&wf_sched.lock);
@@ -138,6 +148,7 @@ m_main(void *arg)
 	wf_m_loop(m);
 	wf_trace(WF_TR_M, 0, m);
 	os_altstack_remove(m->altstack);
+	flush(m);
 	wf_lock(&wf_sched.lock);
 	counted = at_load_rlx(&m->lease) != WF_OVER; /* rlx: our own; M-3 */
 	if (counted)

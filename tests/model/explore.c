@@ -162,6 +162,7 @@ static struct {
 	unsigned changes;
 	int lowest;
 
+	bool quiet;
 	bool tracing;
 	unsigned traced;
 	uint64_t executions, livelocks, total_steps;
@@ -517,6 +518,8 @@ point(void)
 		leave(OUT_LIVELOCK);
 	if (x.scenario->check_step)
 		x.scenario->check_step();
+	if (x.quiet)
+		return;
 	if ((x.ready & ~x.relaxed & ~BIT(self(x.cur))) || (x.early_left && x.blocked))
 		reschedule(AT_STEP);
 }
@@ -586,6 +589,12 @@ sim_thread(void (*fn)(void *), void *arg)
 	x.ready |= BIT(x.threads);
 	x.unfinished++;
 	return (int)x.threads++;
+}
+
+void
+sim_quiet(bool quiet)
+{
+	x.quiet = quiet;
 }
 
 int
@@ -1244,6 +1253,7 @@ run_one(void)
 	x.ready = x.relaxed = x.blocked = 0;
 	x.steps = x.depth = x.preempts = x.delays = x.writes = 0;
 	x.early_left = x.scenario->early;
+	x.quiet = false;
 	x.outcome = OUT_OK;
 	x.traced = named = 0;
 	if (x.scenario->setup)
@@ -1569,6 +1579,30 @@ hunt_all(struct sim_scenario *s, unsigned *killed, unsigned *all)
 	return *killed == *all;
 }
 
+/* What the scenario wants to see by chance, after the exhaustive search. */
+static void
+chance(const struct sim_scenario *s, struct result *r)
+{
+	static const struct budget ways[] = {
+	    {.strategy = BY_PCT, .depth = 3},
+	    {.strategy = BY_RANDOM},
+	};
+
+	for (unsigned i = 0; i < countof(ways) && s->random && !r->failed; i++) {
+		struct budget b = dfs_budget(s, 0, cli.seconds);
+		struct result more;
+
+		b.strategy = ways[i].strategy;
+		b.depth = ways[i].depth;
+		b.count = s->random;
+		b.seed = 1;
+		more = search(&b);
+		more.executions += r->executions;
+		more.exhausted = r->exhausted;
+		*r = more;
+	}
+}
+
 /* The clean code must have no violation, each mutant one. */
 static bool
 test_scenario(struct sim_scenario *s)
@@ -1586,6 +1620,8 @@ test_scenario(struct sim_scenario *s)
 	prepare(s, 0);
 	x.livelocks = 0;
 	struct result r = search(&b);
+	if (!r.failed && !cli.random_count)
+		chance(s, &r);
 	uint64_t livelocks = x.livelocks;
 	t1 = now_s();
 	bool ok = !r.failed;

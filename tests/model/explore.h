@@ -65,6 +65,7 @@ struct sim_scenario {
 	unsigned max_bound; /* preemptions never to exceed; 0: none. For scenarios that explode */
 	unsigned delays;    /* 0: 3 */
 	unsigned early;     /* sleeps per execution that end for no reason or time out early */
+	unsigned random;    /* then so many executions by random priorities, and by pure chance */
 	bool blocked_ok;    /* the end may find threads asleep */
 	bool livelock_ok;   /* executions over max_steps are counted, not a violation */
 	struct sim_scenario *next;
@@ -85,6 +86,9 @@ int sim_self(void);                               /* -1 in setup and checks */
 void **sim_local(void);                           /* one word per thread, NULL at its start */
 void sim_daemon(void);                            /* the execution need not wait for the caller */
 void sim_exit(void) __attribute__((noreturn));
+/* While quiet no thread is preempted, by any strategy; each execution begins loud. For the parts
+   of a long scenario that are not its subject. */
+void sim_quiet(bool quiet);
 
 /*
  * ---- sleeping. Both empty the caller's buffer, as the kernel's futex paths do. sim_block is no

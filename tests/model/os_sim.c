@@ -3,7 +3,8 @@
  * os_sim.c: base/os.h on the explorer: the kernel of the model tests.
  *
  * Threads, futexes and membarrier are the explorer's. The clock stands still but for sleeps that
- * end by time, and those end when nobody else can run (or early, where the scenario allows it).
+ * end by time, and those end when nobody else can run (or early, where the scenario allows it);
+ * a limit of a second or more never comes.
  * Memory comes from one arena that each execution uses from its start again, at the same
  * addresses. What no scenario needs is refused with -ENOSYS.
  * Not here: the production calls (src/base/os.c).
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 
 enum { PAGE = 4096, ARENA = 256 << 20 }; /* bytes; touched pages only */
+enum { PATIENCE_NS = 1000000000 };
 
 static struct {
 	int64_t now_ns;
@@ -74,7 +76,7 @@ os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 {
 	int64_t until = k.now_ns + timeout_ns;
 
-	switch (sim_futex_wait(&word->v, value, timeout_ns >= 0)) {
+	switch (sim_futex_wait(&word->v, value, timeout_ns >= 0 && timeout_ns < PATIENCE_NS)) {
 	case SIM_DIFFERS:
 		return -EAGAIN;
 	case SIM_EARLY:

@@ -7,7 +7,7 @@
  * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
  * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
  * Gs never return: so somebody else must have been woken for what is left.
- * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c
+ * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c
  */
 #include "rig.h"
 
@@ -41,9 +41,9 @@ wf_stack_flush(struct wf_p *p)
 }
 
 void
-wf_gpool_flush(struct wf_p *p)
+wf_gpool_flush(struct wf_cache *c)
 {
-	(void)p;
+	(void)c;
 }
 
 void

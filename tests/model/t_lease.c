@@ -34,9 +34,9 @@ wf_stack_flush(struct wf_p *p)
 }
 
 void
-wf_gpool_flush(struct wf_p *p)
+wf_gpool_flush(struct wf_cache *c)
 {
-	(void)p;
+	(void)c;
 }
 
 struct wf_m *
