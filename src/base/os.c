@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* The kernel's numbers, here so that a libc without kernel headers (musl-gcc) does too. */
@@ -443,6 +444,17 @@ os_segv_install(os_segv_fn *fn)
 	    now.sa_sigaction == on_segv)
 		return 0;
 	return result(sigaction(SIGSEGV, &ours, &old_segv));
+}
+
+uintptr_t
+os_interrupted_fp(void *ucontext)
+{
+	const ucontext_t *u = ucontext;
+#if defined(__x86_64__)
+	return (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
+#else
+	return (uintptr_t)u->uc_mcontext.regs[29];
+#endif
 }
 
 #ifdef WF_CHAOS

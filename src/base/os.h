@@ -59,6 +59,7 @@ int os_altstack_install(void **mem); /* for the calling thread; *mem is given ba
 void os_altstack_remove(void *mem);
 typedef bool os_segv_fn(void *addr, void *ucontext); /* false: not ours, pass it on */
 int os_segv_install(os_segv_fn *fn);
+uintptr_t os_interrupted_fp(void *ucontext); /* frame pointer of the interrupted code */
 
 #ifdef WF_FAULT
 /* Names of the calls that can be made to fail: WEFT_FAULT=name:n[+] (n-th call; + and all after). */

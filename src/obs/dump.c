@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 enum {
 	FRAMES_MAX = 32,
@@ -244,18 +243,6 @@ wf_stack_census(int fd)
 
 /* ---- stack overflow */
 
-/* The frame pointer of the interrupted code. */
-static uintptr_t
-interrupted_fp(void *ucontext)
-{
-	const ucontext_t *u = ucontext;
-#if defined(__x86_64__)
-	return (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
-#else
-	return (uintptr_t)u->uc_mcontext.regs[29];
-#endif
-}
-
 bool
 wf_overflow_report(void *addr, void *ucontext)
 {
@@ -273,7 +260,7 @@ wf_overflow_report(void *addr, void *ucontext)
 	    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
 	say(&o, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
 	    g->name ? g->name : "");
-	say_frames(&o, interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
+	say_frames(&o, os_interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
 	say(&o, "%s(), created by goroutine %lld at %s:%d", g->site->name, (long long)g->parent,
 	    g->site->file, g->site->line);
 	say(&o,

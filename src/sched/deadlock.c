@@ -12,8 +12,8 @@
 static int64_t
 live_goroutines(void)
 {
-	uint64_t n = at_load_rlx(&wf_sched.n_spawned) -
-		     at_load_rlx(&wf_sched.n_exited); /* rlx: nobody runs */
+	/* rlx: nobody runs */
+	uint64_t n = at_load_rlx(&wf_sched.n_spawned) - at_load_rlx(&wf_sched.n_exited);
 
 	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
 		struct wf_p *p = wf_sched.allp[i];
@@ -28,9 +28,9 @@ bool
 wf_deadlock_suspected(void)
 {
 	wf_assert_held(&wf_sched.lock);
+	/* rlx: under the lock */
 	return wf_sched.nmidle == wf_sched.nm && at_load_rlx(&wf_sched.phase) == WF_UP &&
-	       !at_load_rlx(&wf_sched.stopping) && /* rlx: under the lock */
-	       !wf_any_queued() && live_goroutines() > 0;
+	       !at_load_rlx(&wf_sched.stopping) && !wf_any_queued() && live_goroutines() > 0;
 }
 
 /* No lock held. */

@@ -63,7 +63,7 @@ wf_enter(enum wf_kind kind)
 #ifdef WF_TORTURE
 	wf_torture_urge(m);
 #endif
-	light_barrier();
+	light_barrier(); /* pairs with os_membarrier in wf_lease_barrier */
 	/* rlx: HELD was stored by us, or put back by a requester that gave up */
 	if (likely(at_load_rlx(&m->lease) == WF_HELD && !nested))
 		return m;

@@ -81,8 +81,8 @@ wf_idle_take_this(struct wf_p *p)
 static uint32_t
 mask_words(void)
 {
-	return (at_load_rlx(&wf_sched.procs) + 63) /
-	       64; /* rlx: changes while the world is stopped */
+	/* rlx: changes while the world is stopped */
+	return (at_load_rlx(&wf_sched.procs) + 63) / 64;
 }
 
 /* Any thread: take any idle P, or NULL. */
@@ -92,8 +92,8 @@ wf_idle_take(void)
 	for (uint32_t w = 0, n = mask_words(); w < n; w++) {
 		uint64_t word;
 
-		while ((word = at_load_rlx(&wf_sched.idle_mask[w])) !=
-		       0) { /* rlx: confirmed below */
+		/* rlx: confirmed by wf_idle_take_this */
+		while ((word = at_load_rlx(&wf_sched.idle_mask[w])) != 0) {
 			struct wf_p *p = wf_sched.allp[w * 64 + (uint32_t)__builtin_ctzll(word)];
 
 			if (wf_idle_take_this(p))
@@ -136,8 +136,8 @@ wf_wake_one(struct wf_m *m)
 			wf_m_start(m, p, true);
 			return;
 		}
-		at_add_acqrel(&wf_sched.nmspinning,
-			      (uint32_t)-1); /* acqrel: orders the look below */
+		/* acqrel, and the fence: not spinning before the look below */
+		at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1);
 		fence_seq();
 		if (!wf_idle_any())
 			return;

@@ -121,8 +121,9 @@ retake(int64_t now)
 static bool
 wake_for_waiting_work(void)
 {
+	/* rlx: looked at again soon */
 	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 ||
-	    !wf_idle_any() || !wf_any_queued()) /* rlx: looked at again soon */
+	    !wf_idle_any() || !wf_any_queued())
 		return false;
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a heuristic */
 		struct wf_p *p = wf_sched.allp[i];
@@ -144,8 +145,8 @@ forget_samples(int64_t now)
 static bool
 all_idle(void)
 {
-	return at_load_rlx(&wf_sched.npidle) ==
-	       at_load_rlx(&wf_sched.procs); /* rlx: fenced by MON-2 */
+	/* rlx: fenced by MON-2 */
+	return at_load_rlx(&wf_sched.npidle) == at_load_rlx(&wf_sched.procs);
 }
 
 /* Nothing has happened for long. MON-2 */
