@@ -112,6 +112,7 @@ struct thread {
 	bool daemon, timed;
 	enum sim_reason reason;
 	const void *key;
+	unsigned slept;   /* x.sleeps when it fell asleep */
 	unsigned entries; /* used part of buffer, dead ones included */
 	unsigned live;
 	clk now;    /* what this thread knows */
@@ -151,6 +152,7 @@ static struct {
 	unsigned steps, max_steps, early_left;
 	unsigned depth, prefix, preempts, delays;
 	uint32_t writes; /* to memory, so far: the time of SIM_ARM */
+	unsigned sleeps;
 	enum outcome outcome;
 	char message[256];
 	uint8_t option[OPTIONS]; /* thread of each option, for PCT */
@@ -461,6 +463,22 @@ add_options(unsigned n, uint32_t set)
 	return n;
 }
 
+/* Who sleeps longest is offered first: two that wait by time take turns. */
+static unsigned
+add_sleepers(unsigned n, uint32_t set)
+{
+	while (set) {
+		uint32_t first = (uint32_t)__builtin_ctz(set);
+
+		for (uint32_t b = set; b; b &= b - 1)
+			if (threads[__builtin_ctz(b)].slept < threads[first].slept)
+				first = (uint32_t)__builtin_ctz(b);
+		n = add_options(n, BIT(first));
+		set &= ~BIT(first);
+	}
+	return n;
+}
+
 static uint32_t
 timed_sleepers(void)
 {
@@ -494,7 +512,7 @@ reschedule(enum why why)
 	if (why == AT_STEP)
 		x.option[n++] = (uint8_t)self(x.cur);
 	n = add_options(n, others);
-	n = add_options(n, sleepers);
+	n = add_sleepers(n, sleepers);
 	if (why == AT_RELAX && !others)
 		x.option[n++] = (uint8_t)self(x.cur);
 	if (n == 0)
@@ -1065,6 +1083,7 @@ sleep_on(const void *key, bool timed)
 	TRACED("sleeps on %s", name_of(key));
 	t->key = key;
 	t->timed = timed;
+	t->slept = ++x.sleeps;
 	t->state = ST_BLOCKED;
 	x.ready &= ~BIT(self(t));
 	x.blocked |= BIT(self(t));
@@ -1251,7 +1270,7 @@ run_one(void)
 	x.cur = NULL;
 	x.threads = x.unfinished = 0;
 	x.ready = x.relaxed = x.blocked = 0;
-	x.steps = x.depth = x.preempts = x.delays = x.writes = 0;
+	x.steps = x.depth = x.preempts = x.delays = x.writes = x.sleeps = 0;
 	x.early_left = x.scenario->early;
 	x.quiet = false;
 	x.outcome = OUT_OK;

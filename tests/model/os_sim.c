@@ -326,3 +326,10 @@ os_segv_install(os_segv_fn *fn)
 	(void)fn;
 	return 0;
 }
+
+uintptr_t
+os_interrupted_fp(void *ucontext)
+{
+	(void)ucontext;
+	return 0;
+}

@@ -47,9 +47,9 @@ wf_gpool_flush(struct wf_cache *c)
 }
 
 void
-wf_g_bury(struct wf_p *p, struct wf_g *g)
+wf_g_bury(struct wf_m *m, struct wf_g *g)
 {
-	(void)p, (void)g;
+	(void)m, (void)g;
 }
 
 struct wf_m *

@@ -47,7 +47,7 @@ walk(struct wf_g *g, void *arg)
 
 TEST(freed_gs_are_used_again)
 {
-	int first;
+	int first = 0;
 
 	for (int round = 0; round < 20; round++) {
 		struct wf_p *from = &p[round % 2], *to = round % 3 ? &p[!(round % 2)] : NULL;
@@ -82,7 +82,7 @@ TEST(flush_gives_everything_to_others)
 	wf_gpool_each(walk, NULL);
 	before = walked;
 	for (int i = 0; i < 500; i++)
-		got[i] = wf_gpool_get(NULL);
+		got[i] = wf_gpool_get(&p[1]);
 	expect_distinct(500);
 	walked = 0;
 	wf_gpool_each(walk, NULL);
