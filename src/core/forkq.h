@@ -77,12 +77,13 @@ wf_forkq_pop(struct wf_forkq *q)
 	uint32_t b = at_load_rlx(&q->bottom) - 1, t; /* rlx: only we write it */
 	struct wf_g *g;
 
-	at_store_rlx(&q->bottom, b); /* rlx: the fence orders it */
+	at_store_rel(&q->bottom,
+		     b); /* rel: FQ-3, for a thief that reads this value; the fence orders it */
 	if (!WF_MUTANT(MUT_FORKQ_POP_NO_FENCE))
 		fence_seq();      /* FQ-2 */
 	t = at_load_rlx(&q->top); /* rlx: fenced */
 	if ((int32_t)(b - t) < 0) {
-		at_store_rlx(&q->bottom, b + 1); /* rlx: it was empty, and is */
+		at_store_rel(&q->bottom, b + 1); /* rel: it was empty, and is; FQ-3 */
 		return NULL;
 	}
 	g = at_load_rlx(FORKQ_SLOT(q, b)); /* rlx: we wrote it */
@@ -90,7 +91,7 @@ wf_forkq_pop(struct wf_forkq *q)
 		return g;
 	if (!at_cas_acqrel(&q->top, &t, t + 1)) /* acqrel: the last one; FQ-2 */
 		g = NULL;
-	at_store_rlx(&q->bottom, b + 1); /* rlx: empty either way */
+	at_store_rel(&q->bottom, b + 1); /* rel: empty either way; FQ-3 */
 	return g;
 }
 

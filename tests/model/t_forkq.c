@@ -80,7 +80,7 @@ thief(void *arg)
 		obtain(wf_forkq_steal(&s.q));
 }
 
-/* One G, wanted by the owner and by two thieves. */
+/* One G, wanted by the owner and by two thieves: the CAS of top decides, with or without fence. */
 static void
 owner_last_one(void *arg)
 {
@@ -96,7 +96,7 @@ SCENARIO(last_one_two_thieves) = {
 		{thief, (void *)1, false},
 		{thief, (void *)1, false}},
     .check_end = check_end,
-    .mutants = {SIM_MUTANT(MUT_FORKQ_POP_NO_FENCE), SIM_MUTANT(MUT_FORKQ_STEAL_NO_CAS)},
+    .mutants = {SIM_MUTANT(MUT_FORKQ_STEAL_NO_CAS)},
 };
 
 /* Several, popped and pushed again while one thief takes two. */
@@ -121,9 +121,7 @@ SCENARIO(mixed_against_a_thief) = {
 
 SCENARIO(mixed_against_two_thieves) = {
     .setup = reset,
-    .threads = {{owner_mixed, NULL, false},
-		{thief, (void *)1, false},
-		{thief, (void *)1, false}},
+    .threads = {{owner_mixed, NULL, false}, {thief, (void *)1, false}, {thief, (void *)1, false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_FORKQ_POP_NO_FENCE), SIM_MUTANT(MUT_FORKQ_STEAL_NO_CAS)},
 };

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* t_deadlock.c: nobody can ever run again: it is said, and never without reason. */
+#include "integ/helpers.h"
+
+static struct weft_wg never;
+
+static int
+sleeps_on(void)
+{
+	return weft_wg_wait(&never);
+}
+
+static int
+all_asleep(void)
+{
+	weft_wg_add(&never, 1);
+	weft_go(sleeps_on);
+	weft_go(sleeps_on);
+	return weft_wg_wait(&never);
+}
+
+static void
+child_deadlock(void)
+{
+	weft_run(all_asleep);
+}
+
+static void
+expect_report(void (*fn)(void))
+{
+	static char out[65536];
+	int status = test_child(fn, out, sizeof(out));
+
+	EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
+	EXPECT(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(out, "goroutine 1 [wait group");
+	EXPECT_HAS(out, "t_deadlock.c:");
+	EXPECT_HAS(out, "all_asleep()");
+	EXPECT_HAS(out, "sleeps_on(), created by goroutine 1");
+}
+
+TEST(deadlock_is_reported_with_reason_and_place)
+{
+	expect_report(child_deadlock);
+}
+
+static int
+nothing(void)
+{
+	return 0;
+}
+
+static void
+child_after_runs(void)
+{
+	for (int i = 0; i < 20; i++)
+		weft_run(nothing);
+	weft_run(all_asleep);
+}
+
+/* Threads of the run before may not have left the process yet: they are no reason to wait. */
+TEST(deadlock_is_reported_right_after_other_runs)
+{
+	for (int i = 0; i < (TEST_SLOW > 1 ? 3 : 20); i++)
+		expect_report(child_after_runs);
+}
+
+static void *
+short_thread(void *arg)
+{
+	return arg;
+}
+
+static int
+joins_then_sleeps(void)
+{
+	join_thread(start_thread(short_thread, NULL));
+	return all_asleep();
+}
+
+static int
+all_asleep_1(void)
+{
+	return joins_then_sleeps();
+}
+
+static void
+child_after_thread(void)
+{
+	weft_run(all_asleep_1);
+}
+
+/* A joined thread may still be on the kernel's list for a moment. */
+TEST(deadlock_is_reported_right_after_a_thread_was_joined)
+{
+	static char out[65536];
+
+	for (int i = 0; i < (TEST_SLOW > 1 ? 3 : 20); i++) {
+		int status = test_child(child_after_thread, out, sizeof(out));
+
+		EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
+		EXPECT_EQ(WEXITSTATUS(status), 2);
+	}
+}
+
+static int
+resized_then_asleep(void)
+{
+	weft_set_procs(8);
+	weft_set_procs(1);
+	return all_asleep();
+}
+
+static void
+child_resized(void)
+{
+	weft_run(resized_then_asleep);
+}
+
+TEST(deadlock_is_reported_after_resizes)
+{
+	static char out[65536];
+
+	for (int i = 0; i < 5; i++) {
+		int status = test_child(child_resized, out, sizeof(out));
+
+		EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
+		EXPECT_EQ(WEXITSTATUS(status), 2);
+	}
+}
+
+static void *
+wakes_later(void *arg)
+{
+	(void)arg;
+	usleep(50000);
+	weft_wg_done(&never);
+	return NULL;
+}
+
+static int
+waits_for_thread(void)
+{
+	pthread_t t;
+	int rc;
+
+	weft_wg_add(&never, 1);
+	t = start_thread(wakes_later, NULL);
+	rc = weft_wg_wait(&never);
+	join_thread(t);
+	return rc;
+}
+
+TEST(no_report_while_a_plain_thread_exists)
+{
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(weft_run(waits_for_thread), 0);
+}
+
+static int released, up;
+
+static int
+computes(void)
+{
+	store(&up, 1);
+	while (!load(&released))
+		;
+	weft_wg_done(&never);
+	return 0;
+}
+
+static void *
+releases(void *arg)
+{
+	while (!load(&up))
+		usleep(100);
+	usleep(50000);
+	store(&released, 1);
+	return arg;
+}
+
+static int
+waits_for_hog(void)
+{
+	pthread_t t = start_thread(releases, NULL);
+	int rc;
+
+	weft_wg_add(&never, 1);
+	weft_go(computes);
+	rc = weft_wg_wait(&never);
+	join_thread(t);
+	return rc;
+}
+
+TEST(no_report_while_a_goroutine_computes)
+{
+	EXPECT_EQ(weft_run(waits_for_hog), 0);
+}
+
+struct relay {
+	struct weft_wg *from, *to;
+	int times;
+};
+
+static int
+relay(struct relay *a)
+{
+	for (int i = 0; i < a->times; i++) {
+		EXPECT_EQ(weft_wg_wait(a->from), 0);
+		weft_wg_add(a->from, 1);
+		weft_wg_done(a->to);
+	}
+	return 0;
+}
+
+/* At each step everybody but one sleeps: the moment at which a false report would come. */
+static int
+relays(void)
+{
+	struct weft_wg a = {0}, b = {0}, all = {0};
+	int times = scaled(20000);
+
+	weft_wg_add(&b, 1);
+	EXPECT(weft_wg_go(&all, relay, &a, &b, times) > 1);
+	EXPECT(weft_wg_go(&all, relay, &b, &a, times) > 1);
+	EXPECT_EQ(weft_wg_wait(&all), 0);
+	return 0;
+}
+
+TEST(no_false_report_in_a_relay)
+{
+	/* a's count goes to -1 nowhere: a starts at 0, b at 1 */
+	EXPECT_EQ(weft_run(relays), 0);
+}

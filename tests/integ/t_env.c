@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* t_env.c: the environment: good values hold, bad ones are refused in words. */
+#include "integ/helpers.h"
+
+#include <errno.h>
+
+static int
+procs(void)
+{
+	printf("procs=%d\n", weft_procs());
+	return 0;
+}
+
+static void
+child(void)
+{
+	exit(weft_run(procs));
+}
+
+static const char *name, *value;
+
+static void
+child_with(void)
+{
+	setenv(name, value, 1);
+	child();
+}
+
+static void
+expect_refused(const char *n, const char *v, const char *why)
+{
+	char out[4096];
+	int status;
+
+	name = n;
+	value = v;
+	status = test_child(child_with, out, sizeof(out));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)
+		test_fail(__FILE__, __LINE__, "%s=%s: wait status 0x%x\n%s", n, v, status, out);
+	EXPECT_HAS(out, n);
+	EXPECT_HAS(out, why);
+	EXPECT(!test_has(out, "procs="));
+}
+
+static void
+expect_taken(const char *n, const char *v, const char *says)
+{
+	char out[4096];
+	int status;
+
+	name = n;
+	value = v;
+	status = test_child(child_with, out, sizeof(out));
+	if (status != 0)
+		test_fail(__FILE__, __LINE__, "%s=%s: wait status 0x%x\n%s", n, v, status, out);
+	EXPECT_HAS(out, says);
+}
+
+TEST(bad_procs_are_refused)
+{
+	static const char *const bad[] = {
+	    "",   "0",  "abc", "4x",  "-1", "1e9", "1025", "99999999999999999999",
+	    " 4", "4 ", "+4",  "0x4", "4,", "2k",  "1m"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		expect_refused("WEFT_PROCS", bad[i], "1 to 1024");
+}
+
+TEST(good_procs_hold)
+{
+	expect_taken("WEFT_PROCS", "1", "procs=1\n");
+	expect_taken("WEFT_PROCS", "3", "procs=3\n");
+	expect_taken("WEFT_PROCS", "007", "procs=7\n");
+	expect_taken("WEFT_PROCS", "1024", "procs=1024\n");
+}
+
+TEST(stacks_are_checked)
+{
+	static const char *const bad[] = {"", "0", "8191", "1g", "257m", "64kk", "-5", "lots"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		expect_refused("WEFT_STACK", bad[i], "256m");
+	expect_taken("WEFT_STACK", "64k", "procs=");
+	expect_taken("WEFT_STACK", "1m", "procs=");
+	expect_taken("WEFT_STACK", "262144", "procs=");
+	expect_taken("WEFT_STACK", "256m", "procs=");
+}
+
+TEST(other_numbers_are_checked)
+{
+	expect_refused("WEFT_MAX_THREADS", "0", "1 to 1000000");
+	expect_refused("WEFT_MAX_THREADS", "no", "1 to 1000000");
+	expect_refused("WEFT_SEED", "0", "positive");
+	expect_refused("WEFT_SEED", "-3", "positive");
+	expect_taken("WEFT_MAX_THREADS", "50", "procs=");
+	expect_taken("WEFT_SEED", "12345", "procs=");
+}
+
+TEST(debug_words_are_checked)
+{
+	static const char *const bad[] = {"x",       "fence",  "fencee=1",
+					  "guard=3", "guard=", "say=1,bad=2"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		expect_refused("WEFT_DEBUG", bad[i], "known words");
+	expect_taken("WEFT_DEBUG", "", "procs=");
+	expect_taken("WEFT_DEBUG", "fence=1,shuffle=1", "procs=");
+	expect_taken("WEFT_DEBUG", "say=1", "procs=");
+	expect_taken("WEFT_DEBUG", "stacks=1", "start function");
+	expect_taken("WEFT_DEBUG", "guard=2", "procs=");
+}
+
+TEST(one_thread_is_enough_to_run)
+{
+	expect_taken("WEFT_MAX_THREADS", "1", "procs=");
+}
+
+TEST(seed_is_taken_anew_at_each_run)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(procs), 0);
+	use_procs(4);
+	EXPECT_EQ(weft_run(procs), 0);
+}
