@@ -96,7 +96,7 @@ inline take_idle(me, out) {
         }
 }
 
-/* wf_start_m: hand P pp to a sleeping M (or a new one; there are enough Ms
+/* wf_m_start: hand P pp to a sleeping M (or a new one; there are enough Ms
  * here that one is always on its way to sleep).  The M counts as spinning
  * already: the waker did that. */
 inline start_m(pp) {
@@ -177,13 +177,22 @@ inline wake_one(me, q) {
         od
 }
 
-/* wf_submit */
+/* wf_submit, wf_submitted */
 inline submit(me, what, q) {
         sb[me]!what;
 #ifndef MUT_SUBMIT_FENCE
         DRAINED(me);
 #endif
-        wake_one(me, q)
+        /* nobody spins, everybody is busy and the request is out already: wf_wake_one
+         * would only repeat it */
+        if
+        :: nspin == 0 && need ->
+                if
+                :: idle == 0
+                :: else -> wake_one(me, q)
+                fi
+        :: else -> wake_one(me, q)
+        fi
 }
 
 proctype Outside() {
@@ -195,13 +204,14 @@ proctype Outside() {
         fi
 }
 
-/* wf_become_spinning: counted first, then the request is taken off; both
+/* wf_spin_begin: counted first, then the request is taken off; both
  * before the search, so that whoever set it is served by this search. */
 inline become_spinning(me) {
         atomic { DRAINED(me) -> nspin++; spinning = true };
         sb[me]!NEED0
 }
 
+/* wf_p_release, wf_idle_put */
 inline drop_p(me) {
         atomic {
                 DRAINED(me) ->
@@ -228,15 +238,15 @@ inline run_goroutine(me) {
         :: atomic { done++; break }
 #ifdef RETURNER
         :: atomic { !returned && loc[p] == 0 -> DRAINED(me); returned = true };
-                /* wf_hand_off_p: the goroutine blocks in foreign code, its P
+                /* wf_handoff: the goroutine blocks in foreign code, its P
                  * is taken away and left idle.  This too is a drop of a P, so
                  * it looks again afterwards. */
                 drop_p(me);
                 if
-                :: need || glob > 0 || loc[0] > 0 || loc[1] > 0 -> wake_one(me, q)
+                :: glob > 0 || loc[0] > 0 || loc[1] > 0 -> wake_one(me, q)
                 :: else
                 fi;
-                /* wf_reacquire_p: back from the call, an idle P will do; this
+                /* wf_rejoin: back from the call, an idle P will do; this
                  * is the one way to take a P without looking for work. */
                 take_idle(me, p);
                 if
@@ -254,7 +264,7 @@ proctype M(byte me) {
         :: me == 0 -> p = 0; goto found         /* the first goroutine runs */
         :: else
         fi;
-sleep:  /* wf_note_sleep */
+sleep:  /* wf_m_stop */
         atomic { DRAINED(me) -> asleep[me] = true; seen = false };
 end:    atomic {
                 nextp[me] != NONE ->
@@ -262,7 +272,7 @@ end:    atomic {
                 spinning = true
         };
 
-top:    /* wf_find_runnable: wf_runq_get, then wf_globq_get.  One step, because
+top:    /* find_runnable: wf_pick_local, then pick_global.  One step, because
          * only the owner adds to a local queue: once empty it stays empty. */
         atomic {
                 if
@@ -290,7 +300,7 @@ top:    /* wf_find_runnable: wf_runq_get, then wf_globq_get.  One step, because
                 fi
         };
         become_spinning(me);
-steal:  /* wf_steal_work */
+steal:  /* wf_steal */
         atomic {
                 if
                 :: loc[1 - p] == 0
@@ -311,7 +321,7 @@ nothing:
         become_spinning(me);
         goto top;
 drop:
-        /* wf_drop_p and what follows it */
+        /* wf_idle_drop */
         if
         :: !spinning ->
 #ifdef MUT_DROP_FENCE
@@ -380,10 +390,10 @@ again:          become_spinning(me);
                 goto top
         fi;
 
-found:  /* wf_find_runnable returns a goroutine */
+found:  /* find_runnable returns a goroutine */
         if
         :: spinning ->
-                /* wf_stop_spinning_found: the last one to stop looking makes
+                /* wf_spin_found: the last one to stop looking makes
                  * sure that somebody looks for the rest */
                 atomic { DRAINED(me) -> nspin--; spinning = false; seen = (nspin == 0) };
 #ifdef MUT_LAST_SILENT

@@ -72,7 +72,7 @@ end:    do
 
 #define DRAINED(m) empty(sb[m])
 
-/* wf_membarrier: it makes every thread drain, at the latest when it returns. */
+/* wf_lease_barrier: it makes every thread drain, at the latest when it returns. */
 inline membarrier() {
 #ifndef MUT_NO_MEMBARRIER
         atomic {
@@ -120,7 +120,7 @@ inline take_idle(m, old, p) {
         fi
 }
 
-/* wf_acquire_p: the owner alone leaves NONE or TAKEN. */
+/* wf_p_acquire: the owner alone leaves NONE or TAKEN. */
 inline bind_p(m, p) {
         atomic {
                 mp[m] = p;
@@ -129,7 +129,7 @@ inline bind_p(m, p) {
         }
 }
 
-/* wf_release_p: inside the runtime.  An exchange, since a requester may have
+/* wf_p_release: inside the runtime.  An exchange, since a requester may have
  * asked meanwhile; its own compare-and-swap then fails, which is all right. */
 inline unbind_p(m) {
         atomic { DRAINED(m) -> lease[m] = L_NONE; mp[m] = NONE }
@@ -143,7 +143,7 @@ proctype M(byte m) {
         byte came_from = m;     /* the M this goroutine entered on */
 #endif
 
-sched:  /* wf_schedule, on g0, without a P and without a goroutine */
+sched:  /* wf_m_loop, on g0, without a P and without a goroutine */
 end_sleep:
         atomic {
                 DRAINED(m) && !stop && idle != 0 && runnable > 0 ->
@@ -152,7 +152,7 @@ end_sleep:
         };
         bind_p(m, p);
 
-pick:   /* wf_find_runnable with a P; stop-the-world comes first */
+pick:   /* find_runnable with a P; stop-the-world comes first */
         use_p(m, p);
         atomic {
                 if
@@ -259,7 +259,7 @@ urged:  /* A preempt request.  The compare-and-swap may meet a requester who
                 :: else
                 fi
         };
-        /* N call: does its work, then wf_hand_over at exit */
+        /* N call: does its work, and give_way hands the P over */
         atomic {
                 DRAINED(m) ->
                 if
@@ -299,7 +299,7 @@ no_p:   /* the P was taken while we were in user code */
                 :: else -> old = mp[m]
                 fi
         };
-        /* B call: wf_reacquire_p */
+        /* B call: wf_rejoin */
         atomic {
                 DRAINED(m) -> take_idle(m, old, p);
                 if
@@ -318,7 +318,7 @@ no_p:   /* the P was taken while we were in user code */
         goto have_p
 }
 
-/* wf_lease_take: ask, drain, look, take or back off.  `keep` says whether the
+/* wf_lease_ask, wf_lease_barrier, wf_lease_decide: ask, drain, look, take or back off.  `keep` says whether the
  * P stays with the requester (stop-the-world) or becomes idle (monitor). */
 inline request(m, any_tick, keep) {
 #ifdef MUT_UNSERIALISED
@@ -377,7 +377,7 @@ inline request(m, any_tick, keep) {
         d_step { asked = false; p = NONE; t = 0; lease_lock = false }
 }
 
-/* wf_monitor: samples a P's tick, comes back, asks if it has not moved. */
+/* The monitor (sysmon.c): samples a P's tick, comes back, asks if it has not moved. */
 proctype Monitor() {
         byte p = NONE, t, n; bool asked; mtype k;
         do
@@ -391,7 +391,7 @@ proctype Monitor() {
         od
 }
 
-/* wf_stop_world / wf_start_world */
+/* wf_world_stop (take_leases in its loop), wf_world_start */
 proctype Stw() {
         byte p = NONE, t; bool asked; mtype k;
         byte n;

@@ -89,7 +89,7 @@ inline ready(g) {
 
 /* Three wakers: plain threads here, so that they can act at any moment. */
 
-/* wf_chan_send: hand a value to a waiter, or leave it for the next taker. */
+/* A giver (channel send, wf_ready at its end): hand a value to a waiter, or leave it for the next taker. */
 proctype Value() {
         byte n = 0; bool won;
         do
@@ -110,7 +110,7 @@ proctype Value() {
         od
 }
 
-/* wf_chan_close: claims the linked waiter, readies after the unlock. */
+/* A closer: claims the linked waiter, readies after the unlock. */
 proctype Close() {
         bool won;
         acquire_lock();
@@ -124,7 +124,7 @@ proctype Close() {
         if :: won -> ready(0) :: else fi
 }
 
-/* wf_cancel: knows only (G, wait number), takes no lock.  It reads the word
+/* A cancel or a deadline: knows only (G, wait number), takes no lock.  It reads the word
  * first and claims later, so the wait it saw may be long over. */
 proctype Cancel() {
         byte n; bool o, won;
@@ -142,13 +142,13 @@ proctype Cancel() {
         fi
 }
 
-/* wf_switch, first half: the departing side completes its context and leaves
+/* wf_ctx_switch, first half: the departing side completes its context and leaves
  * its stack. */
 inline save_and_leave(g) {
         d_step { if :: g != G0 -> saved[g] = true; on_m[g] = false :: else fi }
 }
 
-/* wf_switch, second half: execution continues on the stack of g. */
+/* wf_ctx_switch, second half (wf_switch_to_g, wf_switch_to_g0): execution continues on the stack of g. */
 inline land_on(g) {
         d_step {
                 if
@@ -164,8 +164,9 @@ inline land_on(g) {
         }
 }
 
-/* wf_run_pending: publish the status of the goroutine we came from, then its
- * commit.  Called on resume and by the first-run trampoline. */
+/* wf_arrived: publish the status of the goroutine we came from, then its
+ * commit.  Called on resume (resumed in park.c), by
+ * the first-run trampoline (wf_g_main) and on g0 (arrived_on_g0). */
 inline run_pending() {
         if
         :: atomic { pkind == P_PARK -> status[pg] = WAITING };
@@ -187,7 +188,8 @@ inline run_pending() {
         fi
 }
 
-/* wf_pick_next: take a runnable G, or fall back to the scheduler context. */
+/* wf_pick_direct: take a runnable G, or fall back to the scheduler context.
+ * wf_g_runs marks it. */
 inline pick_next() {
         atomic {
                 if
@@ -215,7 +217,7 @@ inline switch_with(kind, where) {
         land_on(nxt);
         if
         :: nxt != G0 && at[nxt] == FRESH ->
-                /* wf_trampoline */
+                /* wf_g_main */
 #ifndef MUT_TRAMPOLINE
                 run_pending();
 #endif
@@ -232,7 +234,7 @@ proctype M() {
 
 again:  do
         :: cur == G0 ->
-                /* wf_schedule: the M's own context looks for a goroutine.
+                /* wf_m_loop: the M's own context looks for a goroutine.
                  * How an M sleeps and is woken is the subject of idle.pml. */
 end_idle:       (inq[0] || inq[1]);
                 pick_next();
@@ -247,7 +249,7 @@ end_idle:       (inq[0] || inq[1]);
                 fi
 
         :: cur == Y && at[cur] == TOP ->
-                /* wf_yield, wf_exit */
+                /* wf_yield, wf_g_exit */
                 if
                 :: left[cur] > 0 ->
                         atomic { left[cur]--; pick_next() };
@@ -272,7 +274,7 @@ end_idle:       (inq[0] || inq[1]);
                         pick_next();
                         switch_with(P_EXIT, TAIL)
                 :: else ->
-                        /* wf_chan_recv up to the point where it must wait */
+                        /* a taker, up to the point where it must wait */
                         acquire_lock();
                         if
                         :: values > 0 || closed ->
@@ -282,7 +284,7 @@ end_idle:       (inq[0] || inq[1]);
                                 };
                                 release_lock()
                         :: else ->
-                                /* wf_wait_begin: the word opens before the
+                                /* wf_claim_open: the word opens before the
                                  * cancelled flag is read (WAIT-4). */
                                 d_step {
                                         seq[cur]++;
@@ -308,8 +310,8 @@ end_idle:       (inq[0] || inq[1]);
                                         :: /* wf_park */
                                                 pick_next();
                                                 switch_with(P_PARK, WOKEN)
-                                        :: /* wf_park_commit: it may refuse,
-                                            * so it goes through g0 */
+                                        :: /* wf_park_ask: its commit may
+                                            * refuse, so it runs on g0 */
                                                 atomic {
                                                         at[cur] = WOKEN;
                                                         save_and_leave(cur);
@@ -323,7 +325,7 @@ end_idle:       (inq[0] || inq[1]);
                 fi
 
         :: cur < NW && at[cur] == WOKEN ->
-                /* wf_chan_recv after the park.  WAIT-1: take the lock and make
+                /* the taker after wf_park returned.  WAIT-1: take the lock and make
                  * sure our record is off the queue before its stack frame goes. */
                 assert(!open[cur]);
                 acquire_lock();
@@ -337,7 +339,7 @@ end_idle:       (inq[0] || inq[1]);
                 release_lock()
         od;
 
-on_g0:  /* wf_park_on_g0, running on the scheduler's stack for goroutine nxt */
+on_g0:  /* arrived_on_g0 with WF_PEND_ASK, running on the scheduler's stack for goroutine nxt */
         status[nxt] = WAITING;
         if
         :: !refused[nxt] ->

@@ -82,10 +82,11 @@ struct wf_m {
 	int *errno_address; /* of this thread */
 	struct wf_rand rand;
 	bool spinning;
-	bool plain;          /* not ours: a thread of the program */
-	wf_a32 at_rest;      /* a plain thread sleeps inside: see wf_plain_wait */
-	uint32_t held_ranks; /* LOCK-1 */
-	uint64_t run;        /* the run it belongs to */
+	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
+	bool plain;                      /* not ours: a thread of the program */
+	wf_a32 at_rest;                  /* a plain thread sleeps inside: see wf_plain_wait */
+	uint32_t held_ranks;             /* LOCK-1 */
+	uint64_t run;                    /* the run it belongs to */
 	void *altstack;
 	void *asan_stack;
 	const void *g0_lo; /* g0's stack, for the sanitizers */

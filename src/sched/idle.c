@@ -32,6 +32,18 @@
  */
 #include "sched/sched.h"
 
+enum {
+#ifdef WF_TINY
+	ROUND_PAUSES = 1,
+	ROUNDS_MAX = 1,
+	PROBE_EVERY = 1,
+#else
+	ROUND_PAUSES = 32, /* one to two microseconds */
+	ROUNDS_MAX = 16,   /* less than a sleep and a wake-up together */
+	PROBE_EVERY = 16,  /* waits; a power of two */
+#endif
+};
+
 static void
 mask_of(uint32_t id, wf_a64 **word, uint64_t *bit)
 {
@@ -183,6 +195,35 @@ wf_spin_begin(struct wf_m *m)
 	at_add_acqrel(&wf_sched.nmspinning, 1);   /* acqrel: seen by submitters before we look */
 	at_store_rlx(&wf_sched.need_spinning, 0); /* rlx: after the count is up */
 	at_bump(&wf_m_p(m)->n_spins, 1);          /* rlx: a counter */
+}
+
+/*
+ * A spinner has found nothing. Work often comes in bursts, and to be asleep when the next one
+ * starts costs two system calls and the latency of a wake-up; to wait in vain costs the CPU. So
+ * it waits for a few rounds of pauses: more if that was a success lately, fewer if not. Now and
+ * then it waits long all the same: the waker's system call alone can outlast a short wait, and
+ * then every short wait is in vain.
+ */
+bool
+wf_spin_more(struct wf_m *m)
+{
+	bool probe = (++m->spin_waits & (PROBE_EVERY - 1)) == 0;
+	uint32_t rounds = probe ? ROUNDS_MAX : m->spin_rounds;
+
+	for (uint32_t round = 0; round < rounds; round++) {
+		for (int i = 0; i < ROUND_PAUSES; i++)
+			cpu_relax();
+		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
+			return true;
+		if (wf_any_queued()) {
+			if (m->spin_rounds < ROUNDS_MAX)
+				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
+			return true;
+		}
+	}
+	if (m->spin_rounds > 1)
+		m->spin_rounds--;
+	return false;
 }
 
 /* A spinner has found work and will run it. */

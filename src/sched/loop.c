@@ -99,6 +99,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 		}
 		if ((g = wf_globq_get(&wf_idleq)))
 			return g;
+		if (m->spinning && wf_spin_more(m))
+			continue;
 		if (wf_idle_drop(m) && !wf_m_stop(m))
 			return NULL;
 	}

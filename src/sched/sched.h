@@ -46,6 +46,7 @@ void wf_spin_found(struct wf_m *m); /* a spinner has found work */
 void wf_spin_cancel(void);          /* a spinner that was counted could not be started */
 void wf_spin_stop(struct wf_m *m);  /* a spinner stops for another reason */
 bool wf_spin_allowed(struct wf_m *m);
+bool wf_spin_more(struct wf_m *m); /* wait a little for work; true: look again */
 bool wf_idle_drop(struct wf_m *m); /* drop the P; false: work turned up, P in hand again */
 
 /* proc.c: Ps */

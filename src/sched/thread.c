@@ -79,6 +79,7 @@ wf_m_alloc(bool plain)
 	m->old_p = NULL;
 	m->pending = WF_PEND_NONE;
 	m->spinning = false;
+	m->spin_rounds = 8;
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;

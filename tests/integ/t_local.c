@@ -168,15 +168,6 @@ parks_with_locals(void)
 }
 
 static int
-hogs_with_locals(void)
-{
-	*number() = 1;
-	for (volatile int go_on = 1; go_on;)
-		;
-	return 0;
-}
-
-static int
 leaves_locals_behind(void)
 {
 	weft_wg_add(&never, 1);
@@ -189,7 +180,6 @@ leaves_locals_behind(void)
 
 TEST(locals_of_dropped_goroutines_are_freed)
 {
-	(void)hogs_with_locals;
 	for (int i = 0; i < 10; i++) {
 		never = (struct weft_wg){0};
 		EXPECT_EQ(weft_run(leaves_locals_behind), 0);

@@ -522,6 +522,8 @@ reschedule(enum why why)
 	if (t->state == ST_BLOCKED) {
 		if (others || why == AT_STEP)
 			x.early_left--;
+		if (x.strategy == BY_PCT)
+			t->priority = --x.lowest; /* as after cpu_relax: who polls goes last */
 		unblock(t, t->timed ? SIM_TIMEOUT : SIM_EARLY);
 		TRACED("T%d wakes: %s", self(t), t->timed ? "time-out" : "no reason");
 	}

@@ -111,7 +111,7 @@ static unsigned nsites;
 static struct {
 	struct weft_wg wg, wg2;
 	int ran, results;
-	wf_a32 up; /* goroutine 1 runs */
+	bool up;   /* goroutine 1 runs */
 	int plain; /* threads of the program, but for the one that calls weft_run */
 } s;
 
@@ -181,6 +181,13 @@ reset(void)
 	sim_name(&weft_preempt_word, "preempt_word");
 }
 
+static void
+reset_plain(void)
+{
+	reset();
+	s.plain = 1;
+}
+
 /* Runs fn as goroutine 1; quiet until that says loud(). */
 static void
 run_world(int (*fn)(void *), int procs)
@@ -195,7 +202,8 @@ run_world(int (*fn)(void *), int procs)
 static void
 loud(void)
 {
-	at_store_rel(&s.up, 1);
+	s.up = true;
+	sim_wake(&s.up, SIM_THREADS);
 	sim_quiet(false);
 }
 
@@ -207,7 +215,7 @@ loud(void)
 	}                                                                                          \
 	SCENARIO(id)
 
-#define WORLD_LIMITS .setup = reset, .max_steps = 20000, .max_bound = 1, .delays = 1
+#define WORLD_LIMITS .max_steps = 20000, .max_bound = 1, .delays = 1
 
 static int
 child(void *arg)
@@ -231,7 +239,8 @@ main_join_two(void *arg)
 	return 0;
 }
 
-WORLD(join_two, 2) = {WORLD_LIMITS, .threads = {{run_join_two, NULL, false}}, .random = 20000};
+WORLD(join_two, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_join_two, NULL, false}},
+		      .random = 20000};
 
 static int
 main_fork_two(void *arg)
@@ -245,7 +254,8 @@ main_fork_two(void *arg)
 	return 0;
 }
 
-WORLD(fork_two, 2) = {WORLD_LIMITS, .threads = {{run_fork_two, NULL, false}}, .random = 20000};
+WORLD(fork_two, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_fork_two, NULL, false}},
+		      .random = 20000};
 
 /* Children with children of their own, which they wait for. */
 static int
@@ -272,7 +282,8 @@ main_fork_tree(void *arg)
 	return 0;
 }
 
-WORLD(fork_tree, 2) = {WORLD_LIMITS, .threads = {{run_fork_tree, NULL, false}}, .random = 20000};
+WORLD(fork_tree, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_fork_tree, NULL, false}},
+		       .random = 20000};
 
 /* ---- yields */
 
@@ -298,7 +309,8 @@ main_yields(void *arg)
 	return 0;
 }
 
-WORLD(yields, 2) = {WORLD_LIMITS, .threads = {{run_yields, NULL, false}}, .random = 20000};
+WORLD(yields, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_yields, NULL, false}},
+		    .random = 20000};
 
 /* ---- a thread of the program starts a goroutine, and waits for it */
 
@@ -306,9 +318,8 @@ static void
 plain_thread(void *arg)
 {
 	(void)arg;
-	s.plain++;
-	while (!at_load_acq(&s.up))
-		cpu_relax();
+	if (!s.up)
+		sim_block(&s.up);
 	go(child, &s.wg);
 	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
 	SIM_CHECK(s.ran >= 1);
@@ -326,7 +337,8 @@ main_plain(void *arg)
 	return 0;
 }
 
-WORLD(plain, 2) = {WORLD_LIMITS, .threads = {{run_plain, NULL, false}, {plain_thread, NULL, false}},
+WORLD(plain, 2) = {WORLD_LIMITS, .setup = reset_plain,
+		   .threads = {{run_plain, NULL, false}, {plain_thread, NULL, false}},
 		   .random = 20000};
 
 /* ---- the end of a run while others wait: that is no deadlock */
@@ -351,7 +363,8 @@ main_ends_beside_waiter(void *arg)
 	return 0;
 }
 
-WORLD(ends_beside_waiter, 2) = {WORLD_LIMITS, .threads = {{run_ends_beside_waiter, NULL, false}},
+WORLD(ends_beside_waiter, 2) = {WORLD_LIMITS, .setup = reset,
+				.threads = {{run_ends_beside_waiter, NULL, false}},
 				.random = 20000};
 
 /* ---- procs change under running goroutines */
@@ -370,7 +383,8 @@ main_resize(void *arg)
 	return 0;
 }
 
-WORLD(resize, 2) = {WORLD_LIMITS, .threads = {{run_resize, NULL, false}}, .random = 20000};
+WORLD(resize, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_resize, NULL, false}},
+		    .random = 20000};
 
 /* ---- a goroutine that blocks its thread: the monitor takes its P, the other one runs */
 
@@ -396,7 +410,8 @@ main_blocks(void *arg)
 	return 0;
 }
 
-WORLD(blocks, 1) = {WORLD_LIMITS, .threads = {{run_blocks, NULL, false}}, .random = 20000};
+WORLD(blocks, 1) = {WORLD_LIMITS, .setup = reset, .threads = {{run_blocks, NULL, false}},
+		    .random = 20000};
 
 /* ---- the run ends while a goroutine computes; it calls later */
 
@@ -425,8 +440,9 @@ main_ends_beside_computing(void *arg)
 	return 0;
 }
 
-WORLD(ends_beside_computing,
-      2) = {WORLD_LIMITS, .threads = {{run_ends_beside_computing, NULL, false}}, .random = 20000};
+WORLD(ends_beside_computing, 2) = {WORLD_LIMITS, .setup = reset,
+				   .threads = {{run_ends_beside_computing, NULL, false}},
+				   .random = 20000};
 
 /* ---- two runs, a goroutine of the first still computing in the second */
 
@@ -440,7 +456,8 @@ run_twice(void *arg)
 	run_world(main_join_two, 1);
 }
 
-SCENARIO(two_runs) = {WORLD_LIMITS, .threads = {{run_twice, NULL, false}}, .random = 20000};
+SCENARIO(two_runs) = {WORLD_LIMITS, .setup = reset, .threads = {{run_twice, NULL, false}},
+		      .random = 20000};
 
 /* ---- work of the idle class, a function on every P */
 
@@ -460,4 +477,5 @@ main_idle_class(void *arg)
 	return 0;
 }
 
-WORLD(idle_class, 2) = {WORLD_LIMITS, .threads = {{run_idle_class, NULL, false}}, .random = 20000};
+WORLD(idle_class, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_idle_class, NULL, false}},
+			.random = 20000};
