@@ -31,6 +31,7 @@ enum {
 struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
 wf_trace_fn *wf_trace_hook;
 
+static bool forked;               /* this process is the child of one that had a runtime */
 static struct weft_config config; /* as set by weft_configure */
 static struct {
 	bool fence, shuffle, say, census;
@@ -142,7 +143,11 @@ in_forked_child(void)
 {
 	struct wf_m *m = wf_m();
 
-	at_store_rlx(&wf_sched.phase, WF_DOWN); /* rlx: one thread */
+	/* rlx: one thread. The locks and queues are as the other threads left them: for good */
+	if (at_load_rlx(&wf_sched.phase) == WF_DOWN)
+		return;
+	forked = true;
+	at_store_rlx(&wf_sched.phase, WF_ENDING); /* rlx: as above; never UP again */
 	if (m != &wf_m_unknown)
 		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
 	wf_fatal_dump_hook = NULL;
@@ -350,6 +355,8 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	struct wf_m *m = wf_m();
 	int rc;
 
+	if (forked)
+		return -ENOTSUP;
 	/* acqrel: RUN-1; what the last run left behind */
 	if ((m != &wf_m_unknown && m->g) || !at_cas_acqrel(&wf_sched.phase, &down, WF_STARTING))
 		return -EBUSY;

@@ -39,7 +39,9 @@ abandoned(struct wf_m *m)
 {
 	at_store_rlx(&m->p, NULL); /* rlx: our own */
 	m->old_p = NULL;
-	m->g->locals = NULL; /* memory of the old run's; freed with it */
+	if (m->g->locals)
+		wf_locals_free_hook(m->g->locals);
+	m->g->locals = NULL;
 	wf_yield(m, WF_PEND_DEAD);
 	wf_broken(__FILE__, __LINE__, "an abandoned goroutine does not run");
 }

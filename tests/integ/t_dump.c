@@ -2,7 +2,7 @@
 /* t_dump.c: what weft_dump shows. */
 #include "integ/helpers.h"
 
-static char text[1 << 18];
+static char text[1 << 20];
 
 /* The dump goes to a file: a pipe would fill up while the world is stopped. */
 static void

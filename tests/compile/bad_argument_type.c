@@ -1,0 +1,15 @@
+/* expect: pointer */
+#include <weft.h>
+
+struct echo {
+	int fd;
+};
+
+int echo(struct echo *a);
+int start(void);
+
+int
+start(void)
+{
+	return weft_go(echo, .fd = "three") > 0;
+}

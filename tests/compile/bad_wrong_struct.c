@@ -1,0 +1,18 @@
+/* expect: weft: echo must be int echo(struct echo *) or int echo(void) */
+#include <weft.h>
+
+struct echo {
+	int fd;
+};
+struct other {
+	int fd;
+};
+
+int echo(struct other *a);
+int start(void);
+
+int
+start(void)
+{
+	return weft_go(echo, .fd = 3) > 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * t_fault.c: each system call fails at its n-th use, once and for ever: the program ends with an
+ * error code or a message that says why; it does not hang and loses no goroutine.
+ */
+#include "integ/helpers.h"
+
+#include <errno.h>
+#include <signal.h>
+
+static int ran, refused;
+
+struct work {
+	int depth;
+};
+
+/* Prints what went wrong in a way that the parent can judge. */
+static int
+work(struct work *a)
+{
+	struct weft_wg wg = {0};
+	int started = 0;
+
+	add(&ran, 1);
+	if (a->depth > 0)
+		for (int i = 0; i < 3; i++) {
+			int64_t id = weft_wg_go(&wg, work, a->depth - 1);
+
+			if (id > 0)
+				started++;
+			else if (id == -ENOMEM || id == -EAGAIN)
+				add(&refused, 1);
+			else
+				_exit(41);
+		}
+	weft_yield();
+	if (weft_wg_wait(&wg) != 0)
+		_exit(42);
+	return started;
+}
+
+static void *
+thread_work(void *arg)
+{
+	struct weft_wg wg = {0};
+	int64_t id = weft_wg_go(&wg, work, 1);
+
+	(void)arg;
+	if (id < 0 && id != -ENOMEM && id != -EAGAIN)
+		_exit(43);
+	if (weft_wg_wait(&wg) != 0)
+		_exit(44);
+	return NULL;
+}
+
+static int
+program(void)
+{
+	struct weft_wg wg = {0};
+	pthread_t t;
+	int rc;
+
+	t = start_thread(thread_work, NULL);
+	for (int i = 0; i < 40; i++)
+		if (weft_wg_go(&wg, work, 3) < 0)
+			add(&refused, 1);
+	for (size_t bytes = 16384; bytes <= 1 << 20; bytes *= 8)
+		if (weft_go_with(WEFT_ATTR(.stack_bytes = bytes), work, 0) < 0)
+			add(&refused, 1);
+	rc = weft_set_procs(4);
+	if (rc < 0 && rc != -ENOMEM && rc != -EAGAIN)
+		_exit(45);
+	if (weft_wg_wait(&wg) != 0)
+		_exit(46);
+	rc = weft_set_procs(1);
+	if (rc < 0 && rc != -ENOMEM && rc != -EAGAIN)
+		_exit(47);
+	pthread_join(t, NULL);
+	while (weft_count() > 1)
+		weft_yield();
+	return 7;
+}
+
+/* The result of the run is the program's, or a code; then a run without faults still works. */
+static void
+child(void)
+{
+	for (int i = 0; i < 3; i++) {
+		int rc = weft_run(program);
+
+		if (rc != 7 && rc != -ENOMEM && rc != -EAGAIN)
+			_exit(48);
+		if (rc == 7 && ran == 0)
+			_exit(49);
+	}
+	unsetenv("WEFT_FAULT");
+	if (weft_run(program) != 7)
+		_exit(50);
+	_exit(0);
+}
+
+static void
+expect_survives(const char *name, int n, bool for_ever)
+{
+	static char out[65536];
+	char order[64];
+	int status;
+
+	snprintf(order, sizeof(order), "%s:%d%s", name, n, for_ever ? "+" : "");
+	setenv("WEFT_FAULT", order, 1);
+	status = test_child(child, out, sizeof(out));
+	unsetenv("WEFT_FAULT");
+	if (status == 0)
+		return;
+	/* or a documented message and status 2 */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && test_has(out, "fatal: out of memory"))
+		return;
+	test_fail(__FILE__, __LINE__, "WEFT_FAULT=%s: %s %d\n%s", order,
+		  WIFSIGNALED(status) ? "signal" : "status",
+		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), out);
+}
+
+static void
+try_each(const char *name, int most)
+{
+	use_procs(2);
+	for (int n = 1; n <= most; n++) {
+		expect_survives(name, n, false);
+		expect_survives(name, n, true);
+	}
+}
+
+TEST(thread_creation_fails)
+{
+	try_each("thread", 8);
+}
+
+TEST(mmap_fails)
+{
+	try_each("mmap", 20);
+}
+
+TEST(guard_installation_fails)
+{
+	try_each("guard", 6);
+}
+
+TEST(mprotect_fails)
+{
+	setenv("WEFT_DEBUG", "guard=1", 1);
+	try_each("mprotect", 6);
+	expect_survives("mprotect", 40, true);
+}
+
+TEST(discard_fails)
+{
+	try_each("discard", 3);
+}
+
+TEST(mincore_fails)
+{
+	try_each("mincore", 3);
+}
+
+TEST(membarrier_is_refused)
+{
+	try_each("membarrier", 2);
+}
+
+TEST(futex_is_interrupted)
+{
+	try_each("futex_eintr", 6);
+}
+
+TEST(futex_returns_for_no_reason)
+{
+	try_each("futex_spurious", 6);
+}
+
+static void
+child_no_faults(void)
+{
+	child();
+}
+
+TEST(without_faults_the_program_runs)
+{
+	static char out[4096];
+
+	EXPECT_EQ(test_child(child_no_faults, out, sizeof(out)), 0);
+}
