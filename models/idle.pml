@@ -237,7 +237,7 @@ inline run_goroutine(me) {
                 break
         :: atomic { done++; break }
 #ifdef RETURNER
-        :: atomic { !returned && loc[p] == 0 -> DRAINED(me); returned = true };
+        :: atomic { me == 0 && !returned && loc[p] == 0 -> DRAINED(me); returned = true };
                 /* wf_handoff: the goroutine blocks in foreign code, its P
                  * is taken away and left idle.  This too is a drop of a P, so
                  * it looks again afterwards. */

@@ -134,6 +134,8 @@ static void
 main_done(int rc)
 {
 	main_g.rc = rc;
+	at_store_rel(&wf_sched.main_done,
+		     1); /* rel: from now on sleepers are no deadlock, DEAD-1 */
 	wf_note_wake(&main_g.done);
 }
 
@@ -261,7 +263,8 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	configure_run();
 	wf_note_clear(&main_g.done);
 	wf_sched.ending = wf_sched.want_thread = false;
-	at_store_rlx(&wf_sched.id_next, 1); /* rlx throughout: nobody else runs */
+	at_store_rlx(&wf_sched.main_done, 0); /* rlx: nobody else runs */
+	at_store_rlx(&wf_sched.id_next, 1);   /* rlx throughout: nobody else runs */
 	at_add_rlx(&wf_sched.run, 1);
 	m->run = at_load_rlx(&wf_sched.run);
 	rc = wf_p_resize(pick_procs());
@@ -339,8 +342,7 @@ end_run(struct wf_m *m)
 	if (debug.census)
 		wf_stack_census(2);
 	at_store_rlx(&wf_sched.stopping, 0); /* rlx: nobody else runs */
-	at_store_rlx(&wf_sched.nmspinning, 0);
-	at_store_rlx(&wf_sched.need_spinning, 0);
+	wf_idle_reset();
 	wf_p_resize(0);
 	reset_counters();
 	wf_fatal_dump_hook = NULL;

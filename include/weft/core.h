@@ -68,7 +68,7 @@ struct weft_proc_stats {
 	uint64_t readies;       /* goroutines made runnable again */
 	uint64_t wakes;         /* idle Ps given a thread */
 	uint64_t spins;         /* times a thread began to look for work */
-	uint64_t futexes;       /* futex system calls */
+	uint64_t futexes;       /* futex calls to sleep and to wake threads */
 	uint64_t overflows;     /* batches moved from the full local queue to the global one */
 	uint64_t retakes;       /* times this P was taken from code that kept it */
 	uint64_t stacks_cached; /* free stacks kept here */
@@ -82,7 +82,7 @@ struct weft_stats {
 	int idle_threads;
 	int spinning;
 	int64_t goroutines;
-	int64_t runqueue; /* goroutines in the global queue */
+	int64_t runqueue; /* goroutines in the global queue and the idle class */
 	uint64_t stacks_in_use;
 	uint64_t stacks_cached;           /* in all caches and the depot */
 	struct weft_proc_stats total;     /* all Ps, and the threads that had none */
@@ -102,12 +102,12 @@ WEFT_API void weft_checkpoint_slow(void);
 /* ---- run */
 WEFT_API int weft_configure(const struct weft_config *); /* N; before weft_run; -EBUSY inside */
 WEFT_API int weft_procs(void);                           /* N */
-WEFT_API int weft_set_procs(int n);                      /* B; the old number, or -EINVAL */
+WEFT_API int weft_set_procs(int n);                      /* B; the old number, -EINVAL or -ENOMEM */
 WEFT_API const char *weft_version(void);                 /* N */
 
 /* ---- goroutines */
 WEFT_API void weft_yield(void);                            /* B */
-WEFT_API void weft_exit(int rc) __attribute__((noreturn)); /* end this goroutine */
+WEFT_API void weft_exit(int rc) __attribute__((noreturn)); /* B; ends this goroutine */
 WEFT_API int64_t weft_id(void);                            /* N; 0 outside a goroutine */
 WEFT_API int64_t weft_count(void);                         /* N */
 

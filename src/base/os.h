@@ -22,7 +22,7 @@ int os_thread_count(void);         /* threads of the process, or -errno where /p
 void os_thread_on_exit(void *arg); /* the exit hook will be called with arg on this thread */
 int os_thread_exit_hook(void (*hook)(void *arg)); /* once, at start */
 void os_yield(void);
-int os_cpu_count(void); /* CPUs this process may use: affinity, then cgroup quotas */
+int os_cpu_count(void); /* CPUs this process may use: its affinity */
 int *os_errno_address(void);
 void os_stack_bounds(const void **lo, size_t *bytes); /* of the calling thread's own stack */
 int os_on_fork_child(void (*fn)(void));

@@ -164,6 +164,7 @@ struct wf_sched {
 
 	/* atomic */
 	wf_a32 phase WF_ALIGNED(WF_CACHE_LINE); /* enum wf_phase */
+	wf_a32 main_done;                       /* goroutine 1 is over: the run is about to end */
 	wf_a32 stopping;                        /* the world is asked to stop */
 	wf_a32 procs;
 	wf_a64 run;       /* number of this run */
@@ -182,7 +183,7 @@ struct wf_sched {
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;
 	bool ending;      /* threads that stop are to end */
-	bool want_thread; /* a thread could not be had: the monitor tries again */
+	bool want_thread; /* a thread could not be had; the monitor finds the work that waits */
 
 	/* const while running */
 	struct wf_p *allp[WF_PROCS_MAX];

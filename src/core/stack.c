@@ -43,8 +43,8 @@ int
 wf_stack_class(size_t bytes)
 {
 	for (int c = 0; c < WF_STACK_CLASSES; c++)
-		if (bytes <= wf_stack_bytes(c))
-			return c;
+		if (bytes <= wf_stack_bytes(c) && wf_stack_bytes(c) >= 2 * os_page_bytes())
+			return c; /* at least one page beside the guard */
 	return -EINVAL;
 }
 

@@ -113,6 +113,17 @@ say_stack(struct sink *o, struct wf_g *g)
 	say_frames(o, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
 }
 
+static void
+say_birth(struct sink *o, const struct wf_g *g)
+{
+	if (g->parent)
+		say(o, "%s(), created by goroutine %lld at %s:%d", g->site->name,
+		    (long long)g->parent, g->site->file, g->site->line);
+	else
+		say(o, "%s(), created by a plain thread at %s:%d", g->site->name, g->site->file,
+		    g->site->line);
+}
+
 struct tally {
 	struct sink *o;
 	int64_t now;
@@ -149,9 +160,8 @@ say_g(struct wf_g *g, void *arg)
 		say(t->o, "\t(running: its stack is not shown)");
 	else if (g->stack)
 		say_stack(t->o, g);
-	say(t->o, "%s(), created by %s%lld at %s:%d\n", g->site->name,
-	    g->parent ? "goroutine " : "a plain thread, goroutine ", (long long)g->parent,
-	    g->site->file, g->site->line);
+	say_birth(t->o, g);
+	say(t->o, "%s", "");
 }
 
 static void
@@ -261,8 +271,7 @@ wf_overflow_report(void *addr, void *ucontext)
 	say(&o, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
 	    g->name ? g->name : "");
 	say_frames(&o, os_interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
-	say(&o, "%s(), created by goroutine %lld at %s:%d", g->site->name, (long long)g->parent,
-	    g->site->file, g->site->line);
+	say_birth(&o, g);
 	say(&o,
 	    "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
 	    "WEFT_STACK=%zu for all",

@@ -2,10 +2,10 @@
 /*
  * deadlock.c: nobody can ever run again.
  *
- * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist and none is
- *         queued. A waker is itself a thread that does not sleep, so it is never in between.
+ * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist, none is queued
+ *         and goroutine 1 has not ended. A waker is itself a thread that does not sleep, so it is never in between.
  * DEAD-2: threads of the program that are not ours could still wake somebody: with any of them
- *         in the process it is only a debug line.
+ *         in the process, or if that cannot be known, it is only a debug line.
  */
 #include "sched/sched.h"
 
@@ -28,9 +28,10 @@ bool
 wf_deadlock_suspected(void)
 {
 	wf_assert_held(&wf_sched.lock);
-	/* rlx: under the lock */
-	return wf_sched.nmidle == wf_sched.nm && at_load_rlx(&wf_sched.phase) == WF_UP &&
-	       !at_load_rlx(&wf_sched.stopping) && !wf_any_queued() && live_goroutines() > 0;
+	/* acq: main_done is set before the caller of weft_run is woken; rlx: under the lock. DEAD-1 */
+	return !at_load_acq(&wf_sched.main_done) && wf_sched.nmidle == wf_sched.nm &&
+	       at_load_rlx(&wf_sched.phase) == WF_UP && !at_load_rlx(&wf_sched.stopping) &&
+	       !wf_any_queued() && live_goroutines() > 0;
 }
 
 /* No lock held. */
@@ -43,7 +44,7 @@ wf_deadlock_report(void)
 	wf_lock(&wf_sched.lock);
 	ours = wf_threads_ours();
 	wf_unlock(&wf_sched.lock);
-	if (all > ours) {
+	if (all < 0 || all > ours) { /* DEAD-2; without /proc nobody knows */
 		if (wf_sched.debug && !said)
 			wf_say("all goroutines are asleep; %d other threads of the program may "
 			       "wake them",

@@ -15,7 +15,8 @@
  *
  *   from -> to             function                        by
  *   NONE -> HELD           wf_p_acquire                    owner
- *   HELD, URGED -> NONE    wf_p_release                    owner (in the runtime)
+ *   HELD, URGED,
+ *     ASKED -> NONE        wf_p_release                    owner (in the runtime)
  *   HELD, URGED -> ASKED   wf_lease_ask                    requester
  *   ASKED -> HELD          wf_enter_slow; wf_lease_decide  owner; requester
  *   ASKED -> URGED         wf_lease_decide                 requester
@@ -23,14 +24,15 @@
  *   URGED -> HELD          wf_enter_slow                   owner, which then gives way
  *   URGED -> TAKEN         wf_enter_slow                   owner, in a call that may not switch
  *   TAKEN -> NONE          wf_rejoin                       owner
- *   TAKEN -> OVER          end of the run                  under lease_lock
+ *   TAKEN -> OVER          leave_the_rest                  the end of the run, under lease_lock
+ *   any -> FORKED          in_forked_child                 the only thread of a forked child
  * FENCED stands for HELD where membarrier is missing: it differs from HELD only in that every
  * enter takes the slow path, where the fence is.
  *
  * LEASE-1: the words are per M, in type-stable memory.
  * LEASE-2: one requester at a time, from ask to decision.
  * LEASE-3: m->p and its tick count only if read after the membarrier and CAS to TAKEN succeeds;
- *          TAKEN is ended by the owner alone.
+ *          TAKEN is ended by the owner alone, or by the end of the run.
  * LEASE-4: in_rt belongs to the M: 1 on g0 and across switches, cleared by whoever leaves on it.
  * LEASE-5: entering twice is fatal: library functions do not call public ones.
  * LEASE-6: a request carries the tick it was made for and is ignored at another.

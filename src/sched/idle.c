@@ -73,6 +73,9 @@ took(struct wf_p *p)
 	at_add_acqrel(&wf_sched.npidle, (uint32_t)-1); /* acqrel: only a count */
 	at_store_rlx(&p->state, WF_P_RUNNING);         /* rlx: a hint for thieves */
 	wf_trace(WF_TR_P, WF_P_RUNNING, p);
+	fence_seq(); /* the P before the look; pairs with the monitor's deep sleep, MON-2 */
+	if (at_load_rlx(&wf_sched.monitor_sleeps)) /* rlx: fenced */
+		wf_monitor_wake();
 }
 
 /* Any thread: take this idle P. */
@@ -237,6 +240,14 @@ wf_spin_found(struct wf_m *m)
 	CHECK(was > 0);
 	if (was == 1 && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
 		wf_wake_one(m); /* IDLE-4 */
+}
+
+/* Between two runs: nobody spins, nobody is needed. */
+void
+wf_idle_reset(void)
+{
+	at_store_rlx(&wf_sched.nmspinning, 0); /* rlx: nobody runs */
+	at_store_rlx(&wf_sched.need_spinning, 0);
 }
 
 /* Not spinning, and every look after it is ordered behind that; pairs with wf_submitted. */

@@ -33,7 +33,7 @@ void wf_ready(struct wf_m *m, struct wf_g *g);
 bool wf_join_child(struct wf_m **m, const struct weft_wg *wg);
 void wf_learn_joins(struct wf_g *g);
 
-/* ---- a plain thread waits on its own note: until wf_ready_plain */
+/* ---- a plain thread waits on its own note: until wf_plain_wake */
 int wf_plain_wait(struct wf_m *m);
 void wf_plain_wake(struct wf_m *m, int result);
 

@@ -41,6 +41,7 @@ bool wf_idle_take_this(struct wf_p *p);
 bool wf_idle_any(void);
 void wf_submitted(struct wf_m *m); /* work was published: see that somebody runs it */
 void wf_wake_one(struct wf_m *m);
+void wf_idle_reset(void);
 void wf_spin_begin(struct wf_m *m);
 void wf_spin_found(struct wf_m *m); /* a spinner has found work */
 void wf_spin_cancel(void);          /* a spinner that was counted could not be started */

@@ -4,7 +4,8 @@
  * random start and a random stride coprime to their number, drawn independently.
  *
  * STEAL-1: each pass visits every P exactly once.
- * STEAL-2: a lone G is taken only in the last pass, after a grace (runq.h).
+ * STEAL-2: a lone G of the ring or runnext is taken only in the last pass, after a grace
+ *          (runq.h). The fork queue knows no grace: what stands there is a whole subtree.
  */
 #include "sched/steal.h"
 #include "sched/sched.h"

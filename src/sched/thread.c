@@ -245,9 +245,18 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 			return start_failed(p, spinning, rc);
 		}
 	}
-	if (at_load_rlx(&wf_sched.monitor_sleeps)) /* rlx: the P was taken by an RMW before */
-		wf_monitor_wake();
 	return 0;
+}
+
+/* sched.lock held: dropped, after a look whether anybody is left to wake anybody. */
+static void
+unlock_and_check(void)
+{
+	bool suspected = wf_deadlock_suspected();
+
+	wf_unlock(&wf_sched.lock);
+	if (suspected)
+		wf_deadlock_report();
 }
 
 /* On g0, without a P. Sleep until handed one; false: the thread must end. */
@@ -261,12 +270,7 @@ wf_m_stop(struct wf_m *m)
 		return false;
 	}
 	idle_link(m);
-	if (!wf_deadlock_suspected()) {
-		wf_unlock(&wf_sched.lock);
-	} else {
-		wf_unlock(&wf_sched.lock);
-		wf_deadlock_report();
-	}
+	unlock_and_check();
 	while (!wf_note_sleep(&m->note, REAP_NS, &m->futexes)) {
 		bool end;
 
@@ -275,7 +279,7 @@ wf_m_stop(struct wf_m *m)
 		end = m->idle && wf_sched.nm > at_load_rlx(&wf_sched.procs) + 2;
 		if (end)
 			idle_unlink(m);
-		wf_unlock(&wf_sched.lock);
+		unlock_and_check(); /* a thread on its way out may have hidden a deadlock before */
 		if (end)
 			return false;
 	}

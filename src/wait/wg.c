@@ -71,7 +71,12 @@ weft_wg_add(struct weft_wg *wg, int64_t n)
 WF_EXPORT void
 weft_wg_done(struct weft_wg *wg)
 {
-	weft_wg_add(wg, -1);
+	struct wf_m *m = wf_enter(WF_CALL_N);
+
+	if (!m)
+		return;
+	wf_wg_done(m, wg);
+	wf_leave(m);
 }
 
 /* True: the caller waits (the bucket is locked); false: the count is zero. */

@@ -26,11 +26,15 @@ int start();
 int
 start()
 {
-	static weft_site site = {entry, "entry", __FILE__, __LINE__};
+	static weft_site site = {};
 	weft_wg wg = {};
 	weft_attr attr = {};
 	arg a = {3, "x"};
 
+	site.fn = entry;
+	site.name = "entry";
+	site.file = __FILE__;
+	site.line = __LINE__;
 	attr.name = "cxx";
 	attr.save = WEFT_SAVE_CXX;
 	if (weft_spawn(&site, &attr, &wg, &a, sizeof(a)) < 0)

@@ -19,8 +19,8 @@ entry_probe(void)
 
 TEST(entry_has_no_locked_instruction_and_no_fence)
 {
-	static const char *const costly[] = {"lock ", "xchg ", "mfence", "cpuid", "dmb", "ldaxr",
-					     "stlxr", "ldxr",  "cas",    "swp"};
+	static const char *const costly[] = {"lock ", "xchg ", "mfence", "cpuid", "dmb",
+					     "ldaxr", "stlxr", "ldxr",   "cas",   "swp"};
 	static char text[65536];
 	char command[4200], path[4096];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -41,6 +41,8 @@ TEST(entry_has_no_locked_instruction_and_no_fence)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	text[n] = 0;
 	EXPECT_EQ(pclose(f), 0);
+	for (char *pad; (pad = strstr(text, "xchg   %ax,%ax"));)
+		memset(pad, ' ', 4); /* padding: it does nothing */
 	EXPECT_HAS(text, "<entry_probe>:");
 	EXPECT_HAS(text, "ret");
 	EXPECT_HAS(text, "wf_enter_slow");
