@@ -3,7 +3,7 @@
  * lock.h: a futex mutex for a few instructions of work, and the note, on which an M sleeps.
  *
  * LOCK-1: locks are taken in increasing rank; each rank at most once. Checked with WF_DEBUG.
- * LOCK-2: under a lock: no allocation, no system call but the lock's own, no user code.
+ * Under a lock: no allocation, no system call but the lock's own, no user code.
  * NOTE-1: a note is woken at most once between two clears; a second wake is fatal.
  * NOTE-2: only the sleeper clears it.
  */

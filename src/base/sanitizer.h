@@ -2,7 +2,7 @@
 /*
  * sanitizer.h: what the sanitizers must be told when a thread changes its stack. Empty in every
  * other build. The library itself is not instrumented by TSan: only what happens between
- * goroutines is reported to it, so that a switch hides no race of the program (SAN-1: no
+ * goroutines is reported to it, so that a switch hides no race of the program (no
  * happens-before edge but spawn, ready and the sync objects).
  */
 #ifndef WF_BASE_SANITIZER_H

@@ -53,7 +53,7 @@ wf_forkq_push(struct wf_forkq *q, struct wf_g *g)
 
 	if (b - at_load_acq(&q->top) >= WF_FORKQ_SIZE) /* acq: thieves are done with the slot */
 		return false;
-	at_store_rlx(FORKQ_SLOT(q, b), (void *)g); /* rlx: published by bottom */
+	at_store_rlx(FORKQ_SLOT(q, b), (void *)g); /* rlx: FQ-1; published by bottom */
 	at_store_rel(&q->bottom, b + 1);           /* rel: FQ-3 */
 	return true;
 }

@@ -25,7 +25,7 @@ wf_claim_open(struct wf_g *g)
 	/* rlx: only the G itself opens; a stale waker's CAS fails on the number */
 	uint32_t n = (at_load_rlx(&g->claim) + WF_CLAIM_STEP) | WF_CLAIM_OPEN;
 
-	/* rmw: WAIT-4, ordered before the reads of cancelled and expired flags that follow */
+	/* rmw: ordered before the reads of cancelled and expired flags that follow */
 	at_xchg_acqrel(&g->claim, n);
 	return n;
 }

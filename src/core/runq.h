@@ -92,7 +92,7 @@ wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 		uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
 
 		if (likely(t - h < WF_RUNQ_SIZE)) {
-			at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: published by tail */
+			at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: RQ-1; published by tail */
 			if (WF_MUTANT(MUT_RUNQ_TAIL_RELAXED))
 				at_store_rlx(&q->tail, t + 1); /* a mutant */
 			else

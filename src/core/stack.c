@@ -342,7 +342,7 @@ wf_stack_give(struct wf_p *p, int class, void *slot)
 		c->count -= HALF;
 		depot_put(class, cold, HALF);
 	}
-	c->slot[c->count++] = slot;
+	c->slot[c->count++] = slot; /* STK-2 */
 }
 
 void

@@ -86,7 +86,7 @@ struct wf_m *wf_m_attach(void);
 WF_INLINE struct wf_p *
 wf_m_p(const struct wf_m *m)
 {
-	return at_load_rlx(&m->p); /* rlx: the owner's own word */
+	return at_load_rlx(&m->p); /* rlx: the owner's own word; GMP-2 */
 }
 
 /* ---- requesters: hold wf_lease_lock from the first ask to the last decision (LEASE-2) */

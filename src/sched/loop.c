@@ -58,7 +58,7 @@ pick_global(struct wf_m *m, struct wf_p *p)
 	if (unlikely(wf_sched.randomize))
 		shuffle(m, &batch);
 	g = wf_glist_pop(&batch);
-	if (batch.size > 0) {
+	if (batch.size > 0) { /* GLOBQ-2 */
 		wf_runq_put_batch(&p->runq, &batch);
 		CHECK(batch.size == 0); /* the local ring was empty */
 	}

@@ -41,7 +41,7 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 
 /* A goroutine has come back to its own stack: the thread may be another one. */
 WF_INLINE struct wf_m *
-resumed(struct wf_m *m, struct wf_g *g)
+resumed(struct wf_m *m, struct wf_g *g) /* SELF-1: m came with the switch */
 {
 	wf_asan_arrive(g->san, NULL, NULL);
 	wf_arrived(m);
@@ -217,7 +217,7 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 	struct wf_p *p = wf_m_p(m);
 
 	wf_tsan_release(g);
-	wf_g_readied(g);
+	wf_g_readied(g); /* PARK-4, CLAIM-2, GST-2: its CHECK finds a second waker */
 	wf_count(p, n_readies, 1);
 	wf_submit(m, p, g, true);
 }

@@ -11,7 +11,8 @@
 void
 wf_p_acquire(struct wf_m *m, struct wf_p *p)
 {
-	ASSERT(wf_m_p(m) == NULL && at_load_rlx(&m->lease) == WF_NONE); /* rlx: our own */
+	ASSERT(wf_m_p(m) == NULL && at_load_rlx(&m->lease) == WF_NONE); /* rlx: our own; GMP-1 */
+	ASSERT(at_load_rlx(&p->m) == NULL);                             /* rlx: in hand; GMP-1 */
 	at_store_rlx(&p->m, m); /* rlx: requesters confirm it by the lease, LEASE-3 */
 	at_store_rlx(&p->state, WF_P_RUNNING); /* rlx: a hint */
 	at_store_rlx(&m->p, p);                /* rlx: published by the lease */

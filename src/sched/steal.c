@@ -70,7 +70,7 @@ static struct wf_g *
 steal_from(struct wf_p *p, struct wf_p *victim, bool last)
 {
 	uint32_t n;
-	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, GRACE, &n);
+	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, GRACE, &n); /* STEAL-2 */
 
 	if (!g && (g = wf_forkq_steal(&victim->forkq)))
 		n = 1;

@@ -21,7 +21,7 @@ static struct wf_lock world_lock = WF_LOCK_INIT(WF_RANK_WORLD);
 bool
 wf_world_try(void)
 {
-	return wf_try_lock(&world_lock);
+	return wf_try_lock(&world_lock); /* STW-1 */
 }
 
 /* Not one of ours, or without a P: may sleep. */
@@ -61,7 +61,7 @@ wf_stop_take(struct wf_p *p)
 		wf_unlock(&wf_sched.lock);
 		return false;
 	}
-	stopped(p);
+	stopped(p); /* STW-3 */
 	last = wf_sched.stop_wait == 0;
 	wf_unlock(&wf_sched.lock);
 	if (last)

@@ -89,7 +89,7 @@ wf_arrived(struct wf_m *m)
 
 	m->pending = WF_PEND_NONE;
 	if (what == WF_PEND_YIELD) {
-		wf_g_yielded(m->pending_g);
+		wf_g_yielded(m->pending_g); /* GST-1 */
 		wf_requeue(m, wf_m_p(m), m->pending_g);
 	} else if (what == WF_PEND_PARK) {
 		struct wf_g *g = m->pending_g;

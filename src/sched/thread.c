@@ -47,7 +47,7 @@ add_records(void)
 	static uint32_t next_id; /* under sched.lock */
 	struct wf_m *ms;
 
-	if (os_reserve(bytes, page, (void **)&ms) < 0)
+	if (os_reserve(bytes, page, (void **)&ms) < 0) /* never given back: M-2, LEASE-1 */
 		return false;
 	wf_lock(&wf_sched.lock);
 	for (int i = 0; i < MS_PER_MAP; i++) {
@@ -182,7 +182,7 @@ idle_link(struct wf_m *m)
 	if (m->idle_next)
 		m->idle_next->idle_prev = m;
 	wf_sched.idle_ms = m;
-	m->idle = true;
+	m->idle = true; /* M-1 */
 	wf_sched.nmidle++;
 }
 

@@ -98,7 +98,7 @@ my_table(void)
 		m = wf_m_attach();
 		wf_leave(m);
 	}
-	return m->g ? &m->g->locals : &m->locals;
+	return m->g ? &m->g->locals : &m->locals; /* LOCAL-1 */
 }
 
 WF_EXPORT void *

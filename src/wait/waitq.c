@@ -86,7 +86,7 @@ wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, enum wf_reason
 {
 	struct wf_waiter w = {.key = key, .hash = hash_of(key), .g = (*m)->g, .m = *m};
 
-	link_waiter(b, &w);
+	link_waiter(b, &w); /* WAIT-1 */
 	if ((*m)->plain) {
 		wf_unlock(&b->lock);
 		return wf_plain_wait(*m);

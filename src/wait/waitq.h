@@ -2,8 +2,10 @@
 /*
  * waitq.h: who waits at an address. The objects of the API are single words; their waiters are
  * found here, in a table keyed by the object's address, so that an object can be freed as soon
- * as the word says so (SYNC-1).
+ * as the word says so.
  *
+ * SYNC-1: the last access to an object is the atomic that lets another party proceed; after it
+ *         only this table is touched.
  * WAIT-1: a waiter lives on the stack of the one that waits, and is reachable only through its
  *         bucket, whose lock is taken to unlink it before its owner may go on.
  * WAIT-3: who unlinked it writes the result, reads what comes next, and readies last.

@@ -21,7 +21,7 @@ wake_all(struct wf_m *m, struct weft_wg *wg)
 
 	wf_lock(&b->lock);
 	w = wf_waiters_take(b, wg);
-	at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2 */
+	at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2, SYNC-1 */
 	wf_unlock(&b->lock);
 	wf_wake_chain(m, w, 0);
 }

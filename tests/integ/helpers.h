@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(WF_TORTURE) || defined(WF_TSAN)
+#if defined(WF_TSAN)
 enum { TEST_SLOW = 20 };
-#elif defined(WF_ASAN)
+#elif defined(WF_ASAN) || defined(WF_TORTURE)
 enum { TEST_SLOW = 4 };
 #else
 enum { TEST_SLOW = 1 };

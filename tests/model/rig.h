@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rig.h: what scenarios on the scheduler's files need when init.c and thread.c are not linked:
+ * rig.h: what scenarios on the scheduler's files need when init.c is not linked (nor thread.c, as a rule):
  * the scheduler's state, who runs on which simulated thread, and Ms made by hand.
  */
 #ifndef WF_TESTS_RIG_H
@@ -18,7 +18,9 @@ enum { RIG_MS = 6, RIG_PS = 3, RIG_GS = 6 };
 
 struct wf_sched wf_sched;
 wf_trace_fn *wf_trace_hook;
+#ifndef RIG_THREAD_C /* thread.c has it */
 struct wf_m wf_m_unknown;
+#endif
 
 static struct {
 	struct wf_m m[RIG_MS];

@@ -7,12 +7,11 @@
  * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
  * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
  * Gs never return: so somebody else must have been woken for what is left.
- * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c
+ * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #include "rig.h"
 
 #include "arch/ctx.h"
-#include "core/gpool.h"
 #include "core/stack.h"
 
 static struct {
@@ -25,63 +24,13 @@ static struct {
 
 static char stacks[RIG_GS][WF_STACK_MIN] WF_ALIGNED(64);
 
-/* ---- what the linked files call, and these scenarios do not need */
-
-int
-wf_stack_provide(uint32_t n)
-{
-	(void)n;
-	return 0;
-}
-
-void
-wf_stack_flush(struct wf_p *p)
-{
-	(void)p;
-}
-
-void
-wf_gpool_flush(struct wf_cache *c)
-{
-	(void)c;
-}
-
-void
-wf_g_bury(struct wf_m *m, struct wf_g *g)
-{
-	(void)m, (void)g;
-}
-
-struct wf_m *
-wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
-{
-	(void)kind, (void)nested;
-	return m;
-}
-
-void
-wf_preempt_word_add(int n)
-{
-	(void)n;
-}
+/* ---- what the linked files call; what no scenario comes to stays undefined */
 
 bool
 wf_stop_take(struct wf_p *p)
 {
 	(void)p;
 	return false;
-}
-
-void
-wf_stop_here(struct wf_m *m)
-{
-	(void)m;
-}
-
-void
-wf_safepoint_run(struct wf_p *p)
-{
-	(void)p;
 }
 
 /* ---- goroutines: they are counted, and return to g0 or compute for ever */

@@ -7,37 +7,17 @@
  * at once, or two that nothing orders, are a violation (GMP-1, LEASE-2 to LEASE-5). At the end
  * the preempt word counts the Ms that are urged or without their P, and nothing else.
  * A switch to g0 and back is a loop here: give the P to a stopper, wait for an idle one.
- * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c
+ * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #include "rig.h"
 
-#include "core/gpool.h"
 #include "core/stack.h"
 
 static struct {
 	int users[RIG_PS];
 } s;
 
-/* ---- what the linked files call, and these scenarios do not need */
-
-int
-wf_stack_provide(uint32_t n)
-{
-	(void)n;
-	return 0;
-}
-
-void
-wf_stack_flush(struct wf_p *p)
-{
-	(void)p;
-}
-
-void
-wf_gpool_flush(struct wf_cache *c)
-{
-	(void)c;
-}
+/* ---- what the linked files call; what no scenario comes to stays undefined */
 
 struct wf_m *
 wf_m_attach(void)
