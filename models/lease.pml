@@ -38,7 +38,7 @@ bool  stop;                     /* stop-the-world wants all Ps */
 byte  stopped;                  /* mask of Ps it has */
 byte  runnable = NG;            /* queued goroutines; all alike */
 #ifdef MUT_STALE_M
-byte  last_queued;
+chan  entered_on = [NG] of { byte };    /* per queued goroutine; NONE: never ran */
 #endif
 bool  lease_lock;               /* LEASE-2: one requester at a time */
 
@@ -164,7 +164,8 @@ pick:   /* find_runnable with a P; stop-the-world comes first */
                 :: goto no_work         /* or somebody was faster */
                 fi;
 #ifdef MUT_STALE_M
-                came_from = last_queued;
+                entered_on?came_from;
+                if :: came_from == NONE -> came_from = m :: else fi;
 #endif
                 p = NONE; isb = false; old = NONE;
                 goto leave
@@ -286,7 +287,7 @@ yield:  /* wf_yield: the goroutine is queued, may go on elsewhere */
                 tick[p] = (tick[p] + 1) & 1;
                 runnable++;
 #ifdef MUT_STALE_M
-                last_queued = m;
+                entered_on!came_from;
 #endif
         };
         goto pick;
@@ -307,7 +308,7 @@ no_p:   /* the P was taken while we were in user code */
                         /* the goroutine queues globally, its M sleeps */
                         runnable++;
 #ifdef MUT_STALE_M
-                        last_queued = m;
+                        entered_on!came_from;
 #endif
                         lease[m] = L_NONE; mp[m] = NONE;
                         goto sched
@@ -425,6 +426,9 @@ world_stopped:  assert(owner[0] == BY_REQ && owner[NP - 1] == BY_REQ);
 init {
         atomic {
                 idle = (1 << NP) - 1;
+#ifdef MUT_STALE_M
+                entered_on!NONE; entered_on!NONE;
+#endif
                 run M(0); run M(1); run Monitor(); run Stw(); run Memory(0); run Memory(1)
         }
 }

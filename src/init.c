@@ -120,7 +120,7 @@ read_debug(void)
 	}
 }
 
-/* ---- set-up once per process */
+/* ---- set-up, once per process */
 
 static uint32_t *
 held_ranks(void)
@@ -167,14 +167,10 @@ plain_thread_ends(void *arg)
 	wf_m_free(m);
 }
 
-static void
-set_up_once(void)
+/* When the library is loaded: a goroutine-local may be used before the first run. */
+__attribute__((constructor)) static void
+set_up(void)
 {
-	static bool done;
-
-	if (done)
-		return;
-	done = true;
 	wf_stack_init();
 	os_thread_exit_hook(plain_thread_ends);
 	os_on_fork_child(in_forked_child);
@@ -264,7 +260,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	wf_note_clear(&main_g.done);
 	wf_sched.ending = wf_sched.want_thread = false;
 	at_store_rlx(&wf_sched.main_done, 0); /* rlx: nobody else runs */
-	at_store_rlx(&wf_sched.id_next, 1);   /* rlx throughout: nobody else runs */
+	at_store_rlx(&wf_sched.id_next, 2);   /* rlx throughout: nobody else runs; 1 is taken */
 	at_add_rlx(&wf_sched.run, 1);
 	m->run = at_load_rlx(&wf_sched.run);
 	rc = wf_p_resize(pick_procs());
@@ -289,9 +285,7 @@ drop_goroutine(struct wf_g *g, void *arg)
 
 	if (s != WF_WAITING && s != WF_RUNNABLE)
 		return;
-	wf_locals_free(g->locals);
-	g->locals = NULL;
-	wf_g_bury(arg, g);
+	wf_g_drop(arg, g);
 }
 
 static void
@@ -362,7 +356,6 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	/* acqrel: RUN-1; what the last run left behind */
 	if ((m != &wf_m_unknown && m->g) || !at_cas_acqrel(&wf_sched.phase, &down, WF_STARTING))
 		return -EBUSY;
-	set_up_once();
 	if (m == &wf_m_unknown)
 		m = wf_m_attach();
 	else

@@ -28,6 +28,7 @@ enum wf_reason {
 enum wf_gflag {
 	WF_G_IDLE = 1, /* idle class: runs only when a P would otherwise idle */
 	WF_G_ATTR = 2, /* was started with attributes */
+	WF_G_OVER = 8, /* its run has ended, its thread has not */
 	WF_G_MAIN = 4, /* goroutine 1: its end ends the run */
 };
 

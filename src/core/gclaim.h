@@ -2,8 +2,9 @@
 /*
  * gclaim.h: several may wake one sleeper, one wins.
  *
- * g->claim holds the number of the wait and whether it is open. The sleeper opens it before it
- * becomes reachable, each waker (a value, a deadline, a cancel) tries to close it, and only the
+ * g->claim holds the number of the wait and whether it is open. The commit of the sleeper's park
+ * opens it, when its context is saved and its status published (PARK-1: a waker needs no lock to
+ * claim), each waker (a value, a deadline, a cancel) tries to close it, and only the
  * one that does may write results and ready the G. A waker that comes late, even after the G
  * was reused, holds an old number and fails.
  *
@@ -18,11 +19,12 @@
 
 enum { WF_CLAIM_OPEN = 1u, WF_CLAIM_STEP = 2u };
 
-/* By the running G, before it is reachable; returns the number to hand to the wakers. */
+/* By the commit; returns the number to hand to the wakers. A commit that refuses to wait must win
+   the claim itself: if a waker was first, the goroutine waits for it. */
 static inline uint32_t
 wf_claim_open(struct wf_g *g)
 {
-	/* rlx: only the G itself opens; a stale waker's CAS fails on the number */
+	/* rlx: only its own commit opens; a stale waker's CAS fails on the number */
 	uint32_t n = (at_load_rlx(&g->claim) + WF_CLAIM_STEP) | WF_CLAIM_OPEN;
 
 	/* rmw: ordered before the reads of cancelled and expired flags that follow */

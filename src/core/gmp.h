@@ -42,6 +42,7 @@ enum wf_pending {
 	WF_PEND_PARK,   /* the G waits; then the commit runs */
 	WF_PEND_ASK,    /* as PARK, but the commit may refuse: only on g0 */
 	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
+	WF_PEND_OVER,   /* the G is dropped: its run has ended */
 	WF_PEND_JOIN,   /* the G waits for the child that starts now */
 };
 

@@ -19,6 +19,7 @@ static const uint64_t CANARY = UINT64_C(0x7765667463616e79);
 
 struct chunk {
 	char *base;
+	uint8_t *canaries; /* a byte per slot: guarded by a canary only */
 	uint32_t slots, cut;
 };
 
@@ -76,6 +77,26 @@ wf_stack_guard_bytes(int class)
 	return n < page ? page : n > 16 * page ? 16 * page : n / page * page;
 }
 
+/* The byte that tells how this slot is guarded. */
+static uint8_t *
+canary_mark(void *slot, int class)
+{
+	struct stack_class *k = &classes[class];
+	uint8_t *mark = NULL;
+
+	wf_lock(&k->lock);
+	for (uint32_t i = 0; i < k->nchunks && !mark; i++) {
+		struct chunk *ch = &k->chunks[i];
+		size_t off = (size_t)((char *)slot - ch->base);
+
+		if ((char *)slot >= ch->base && off < ch->slots * wf_stack_bytes(class))
+			mark = &ch->canaries[off / wf_stack_bytes(class)];
+	}
+	wf_unlock(&k->lock);
+	CHECK(mark != NULL);
+	return mark;
+}
+
 static void
 install_guard(void *slot, int class)
 {
@@ -90,58 +111,75 @@ install_guard(void *slot, int class)
 			wf_say("no more guard pages can be had; further stacks are checked by a "
 			       "canary when their goroutine ends (raise vm.max_map_count)");
 	}
-	if (guard_kind == WF_GUARD_CANARY)
+	if (guard_kind == WF_GUARD_CANARY) {
 		*(uint64_t *)slot = CANARY;
+		*canary_mark(slot, class) = 1;
+	}
 }
 
 bool
 wf_stack_canary_intact(void *slot, int class)
 {
-	(void)class;
-	return guard_kind != WF_GUARD_CANARY || *(uint64_t *)slot == CANARY ||
-	       *(uint64_t *)slot == 0; /* 0: this slot was cut while guards could be had */
+	return guard_kind != WF_GUARD_CANARY || *canary_mark(slot, class) == 0 ||
+	       *(uint64_t *)slot == CANARY;
 }
 
-/* Maps one more chunk; the class must not be locked. 0 or -ENOMEM. */
+/* What a class needs beside its first chunk. 0 or -ENOMEM. */
+static int
+first_time(struct stack_class *k)
+{
+	void *depot, *chunks;
+
+	if (os_reserve(DEPOT_MAX * sizeof(void *), page, &depot) < 0)
+		return -ENOMEM;
+	if (os_reserve(CHUNKS_MAX * sizeof(struct chunk), page, &chunks) < 0) {
+		os_release(depot, DEPOT_MAX * sizeof(void *));
+		return -ENOMEM;
+	}
+	wf_lock(&k->lock);
+	if (!k->depot) {
+		k->depot = depot;
+		k->chunks = chunks;
+		depot = NULL;
+	}
+	wf_unlock(&k->lock);
+	if (depot) { /* another thread was first */
+		os_release(depot, DEPOT_MAX * sizeof(void *));
+		os_release(chunks, CHUNKS_MAX * sizeof(struct chunk));
+	}
+	return 0;
+}
+
+/* Maps one more chunk, of at least `want` slots; the class must not be locked. 0 or -ENOMEM. */
 static int
 grow(struct stack_class *k, int class, uint64_t want)
 {
 	uint64_t slots = k->total < CHUNK_SLOTS_MIN ? CHUNK_SLOTS_MIN : k->total;
-	struct chunk *fresh = NULL;
-	void *base = NULL, *depot = NULL;
+	size_t bytes = wf_stack_bytes(class);
+	void *base, *marks;
 
 	if (slots > CHUNK_SLOTS_MAX)
 		slots = CHUNK_SLOTS_MAX;
 	if (slots < want)
 		slots = want;
-	while (os_reserve(slots * wf_stack_bytes(class), page, &base) < 0) {
+	if (!k->depot && first_time(k) < 0)
+		return -ENOMEM;
+	while (os_reserve(slots * bytes, page, &base) < 0) {
 		if (slots <= want)
 			return -ENOMEM;
 		slots = slots / 2 < want ? want : slots / 2;
 	}
-	os_hint_hugepage(base, slots * wf_stack_bytes(class), false);
-	os_name_memory(base, slots * wf_stack_bytes(class), "weft: stacks");
-	if (!k->depot && (os_reserve(DEPOT_MAX * sizeof(void *), page, &depot) < 0 ||
-			  os_reserve(CHUNKS_MAX * sizeof(*fresh), page, (void **)&fresh) < 0)) {
-		os_release(base, slots * wf_stack_bytes(class));
-		if (depot)
-			os_release(depot, DEPOT_MAX * sizeof(void *));
+	if (os_reserve((slots + page - 1) / page * page, page, &marks) < 0) {
+		os_release(base, slots * bytes);
 		return -ENOMEM;
 	}
+	os_hint_hugepage(base, slots * bytes, false);
+	os_name_memory(base, slots * bytes, "weft: stacks");
 	wf_lock(&k->lock);
-	if (!k->depot && depot) {
-		k->depot = depot;
-		k->chunks = fresh;
-		depot = NULL;
-	}
 	CHECK(k->nchunks < CHUNKS_MAX);
-	k->chunks[k->nchunks++] = (struct chunk){base, (uint32_t)slots, 0};
+	k->chunks[k->nchunks++] = (struct chunk){base, marks, (uint32_t)slots, 0};
 	k->total += slots;
 	wf_unlock(&k->lock);
-	if (depot) { /* another thread was first */
-		os_release(depot, DEPOT_MAX * sizeof(void *));
-		os_release(fresh, CHUNKS_MAX * sizeof(*fresh));
-	}
 	return 0;
 }
 

@@ -138,7 +138,7 @@ say_g(struct wf_g *g, void *arg)
 	char why[96];
 	int64_t age;
 
-	if (state == WF_FREE || !g->site)
+	if (state == WF_FREE || !g->site || (g->flags & WF_G_OVER))
 		return;
 	if (++t->seen > SHOWN_MAX)
 		return;

@@ -34,23 +34,25 @@ wf_deadlock_suspected(void)
 	       !wf_any_queued() && live_goroutines() > 0;
 }
 
-/* No lock held. */
+/* No lock held; it was suspected. */
 void
 wf_deadlock_report(void)
 {
-	int ours, all = os_thread_count();
 	static bool said;
+	int ours, all = os_thread_count();
+	bool still;
 
+	/* Looked at again after the count: a thread that is gone by now has done what it did. */
 	wf_lock(&wf_sched.lock);
 	ours = wf_threads_ours();
+	still = wf_deadlock_suspected();
 	wf_unlock(&wf_sched.lock);
-	if (all < 0 || all > ours) { /* DEAD-2; without /proc nobody knows */
-		if (wf_sched.debug && !said)
-			wf_say("all goroutines are asleep; %d other threads of the program may "
-			       "wake them",
-			       all - ours);
-		said = true;
+	if (!still)
 		return;
-	}
-	wf_fatal("all goroutines are asleep - deadlock!");
+	if (all >= 0 && all <= ours)
+		wf_fatal("all goroutines are asleep - deadlock!");
+	/* DEAD-2 */
+	if (wf_sched.debug && !said)
+		wf_say("all goroutines are asleep; other threads of the program may wake them");
+	said = true;
 }

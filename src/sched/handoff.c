@@ -39,10 +39,7 @@ abandoned(struct wf_m *m)
 {
 	at_store_rlx(&m->p, NULL); /* rlx: our own */
 	m->old_p = NULL;
-	if (m->g->locals)
-		wf_locals_free_hook(m->g->locals);
-	m->g->locals = NULL;
-	wf_yield(m, WF_PEND_DEAD);
+	wf_yield(m, WF_PEND_OVER);
 	wf_broken(__FILE__, __LINE__, "an abandoned goroutine does not run");
 }
 
@@ -161,8 +158,10 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 			if (at_load_acq(&m->lease) == WF_FENCED) /* acq: as above */
 				return m;
 			break;
-		case WF_ASKED: /* acqrel: exactly one of owner and requester wins */
-			at_cas_acqrel(&m->lease, &lease, wf_sched.held);
+		case WF_ASKED: /* acqrel: exactly one of owner and requester wins; the request stays */
+			wf_preempt_word_add(1);
+			if (!at_cas_acqrel(&m->lease, &lease, WF_URGED))
+				wf_preempt_word_add(-1);
 			break;
 		case WF_URGED:
 			m = give_way(m, kind);
@@ -188,10 +187,15 @@ bool
 wf_lease_ask(struct wf_m *m)
 {
 	uint32_t lease = at_load_acq(&m->lease); /* acq: as read by the CAS below */
+	struct wf_p *p;
 
 	wf_assert_held(&wf_lease_lock);
 	if (lease != WF_HELD && lease != WF_FENCED && lease != WF_URGED)
 		return false;
+	/* For the owner, should it come by before we decide. rlx: published by the CAS; the P is
+	   confirmed by LEASE-3, and Ps are never freed */
+	p = at_load_rlx(&m->p);
+	at_store_rlx(&m->urged_tick, p ? at_load_rlx(&p->tick) : 0);
 	if (!at_cas_acqrel(&m->lease, &lease, WF_ASKED)) /* acqrel: before the look at in_rt */
 		return false;
 	if (lease == WF_URGED)

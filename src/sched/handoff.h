@@ -11,15 +11,15 @@
  *   enter:  in_rt = 1                          ask:     CAS HELD|URGED -> ASKED
  *           compiler barrier                            membarrier
  *           lease == HELD ?                    decide:  in_rt == 0 ?  CAS ASKED -> TAKEN
- *   slow:   CAS ASKED -> HELD                                    else CAS ASKED -> URGED
+ *   slow:   CAS ASKED -> URGED                                   else CAS ASKED -> URGED
  *
  *   from -> to             function                        by
  *   NONE -> HELD           wf_p_acquire                    owner
  *   HELD, URGED,
  *     ASKED -> NONE        wf_p_release                    owner (in the runtime)
  *   HELD, URGED -> ASKED   wf_lease_ask                    requester
- *   ASKED -> HELD          wf_enter_slow; wf_lease_decide  owner; requester
- *   ASKED -> URGED         wf_lease_decide                 requester
+ *   ASKED -> URGED         wf_enter_slow; wf_lease_decide  owner; requester
+ *   ASKED -> HELD          wf_lease_decide                 requester: not the slice it meant
  *   ASKED -> TAKEN         wf_lease_decide                 requester
  *   URGED -> HELD          wf_enter_slow                   owner, which then gives way
  *   URGED -> TAKEN         wf_enter_slow                   owner, in a call that may not switch

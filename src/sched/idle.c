@@ -141,18 +141,16 @@ wf_wake_one(struct wf_m *m)
 		    !at_cas_acqrel(&wf_sched.nmspinning, &none, 1))
 			return;
 		p = wf_idle_take();
-		if (!p) {
-			at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: the fence orders it */
-			fence_seq();
-			p = wf_idle_take();
-		}
 		if (p) {
 			wf_count(m ? wf_m_p(m) : NULL, n_wakes, 1);
 			wf_m_start(m, p, true);
 			return;
 		}
-		/* acqrel, and the fence: not spinning before the look below */
-		at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1);
+		/* First not spinning any more, then need_spinning: the other way round a spinner
+		   could clear it and, not being the last one, wake nobody. The fence is for the
+		   look below; pairs with wf_idle_drop. */
+		at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
+		at_store_rlx(&wf_sched.need_spinning, 1);          /* rlx: the fence orders it */
 		fence_seq();
 		if (!wf_idle_any())
 			return;
@@ -290,6 +288,18 @@ look_again(struct wf_m *m)
 	return true;
 }
 
+/* Work is queued, but the idle P it could run on may just be changing hands: whoever drops the next
+   one must know. */
+static bool
+look_for_queued(struct wf_m *m)
+{
+	if (look_again(m))
+		return true;
+	at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: the fence orders it */
+	fence_seq();                              /* pairs with wf_idle_drop */
+	return look_again(m);
+}
+
 /*
  * On g0, nothing found: the P becomes idle. False if work turned up and a P is in hand again,
  * spinning; true if the M is to sleep, without a P.
@@ -314,9 +324,7 @@ wf_idle_drop(struct wf_m *m)
 	if (was_spinning) {
 		m->spinning = false;
 		stop_spinning();
-		if (!WF_MUTANT(MUT_IDLE_NO_RECHECK) && wf_any_queued() && look_again(m))
-			return false;
-		return true;
+		return WF_MUTANT(MUT_IDLE_NO_RECHECK) || !wf_any_queued() || !look_for_queued(m);
 	}
 	fence_seq(); /* the idle bit before the look; pairs with wf_wake_one */
 	if (!WF_MUTANT(MUT_IDLE_NO_NEED_SPINNING) && at_load_rlx(&wf_sched.need_spinning) &&

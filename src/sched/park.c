@@ -30,6 +30,9 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	case WF_PEND_DEAD:
 		wf_g_bury(m, g);
 		break;
+	case WF_PEND_OVER:
+		wf_g_drop(m, g);
+		break;
 	case WF_PEND_JOIN:
 		wf_g_waits(g); /* nobody can wake it but the child, which has not begun */
 		break;

@@ -132,7 +132,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	g->kids = 0;
 	g->wg = wg;
 	g->parent = m->g ? m->g->id : 0;
-	g->id = next_id(c);
+	g->id = flags & WF_G_MAIN ? 1 : next_id(c);
 	if (wg)
 		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE); /* acqrel: before it can end */
 	wf_count(p, n_spawned, 1);
@@ -270,6 +270,16 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		wf_switch_to_g0(m, &g->sp, NULL);
 	}
 	wf_broken(__FILE__, __LINE__, "a dead goroutine does not run");
+}
+
+/* The end of a run drops g, or its thread has outlived the run: what death would have cleared. */
+void
+wf_g_drop(struct wf_m *m, struct wf_g *g)
+{
+	wf_locals_free_hook(g->locals);
+	g->locals = NULL;
+	g->joiner = NULL;
+	wf_g_bury(m, g);
 }
 
 /* Entry and deferred functions are called through another pointer type than their own. */

@@ -80,9 +80,9 @@ wf_stop_here(struct wf_m *m)
 		wf_p_acquire(m, p); /* it was over before we came */
 }
 
-/* Ask every M that has a P; take those that are in user code. */
+/* Ask every M that has a P but our own; take those that are in user code. */
 static void
-take_leases(void)
+take_leases(const struct wf_m *self)
 {
 	static struct {
 		struct wf_m *m;
@@ -95,7 +95,7 @@ take_leases(void)
 		struct wf_p *p = wf_sched.allp[i];
 		struct wf_m *m = at_load_acq(&p->m); /* acq: M-2; confirmed by the decision */
 
-		if (m && at_load_rlx(&p->state) == WF_P_RUNNING &&
+		if (m && m != self && at_load_rlx(&p->state) == WF_P_RUNNING &&
 		    wf_lease_ask(m)) { /* rlx: a hint */
 			asked[n].m = m;
 			asked[n++].p = p;
@@ -136,7 +136,7 @@ wf_world_stop(struct wf_m *m)
 			stopped(p);
 			wf_unlock(&wf_sched.lock);
 		}
-		take_leases();
+		take_leases(m);
 		wf_lock(&wf_sched.lock);
 		all = wf_sched.stop_wait == 0;
 		wf_unlock(&wf_sched.lock);
@@ -165,6 +165,7 @@ wf_world_start(struct wf_m *m)
 		else
 			wf_m_start(m, p, false);
 	}
+	fence_seq(); /* the idle bits before the look; pairs with wf_submitted */
 	if (wf_any_queued())
 		wf_wake_one(m);
 }
@@ -264,6 +265,7 @@ move_to_p0(struct wf_m *m)
 	struct wf_p *p = wf_p_release(m);
 
 	at_store_rlx(&p->state, WF_P_STOPPED); /* rlx: the world is stopped */
+	wf_trace(WF_TR_P, WF_P_STOPPED, p);
 	wf_p_acquire(m, wf_sched.allp[0]);
 }
 

@@ -341,6 +341,7 @@ leave_the_rest(void)
 		/* acqrel: the owner finds OVER, or was first and comes to sleep */
 		if (!m->plain && m->run == at_load_rlx(&wf_sched.run) && /* rlx: as set at start */
 		    at_cas_acqrel(&m->lease, &taken, WF_OVER)) {
+			m->g->flags |= WF_G_OVER; /* ours to write: the goroutine is in user code */
 			wf_sched.nm--;
 			at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
 			wf_preempt_word_add(-1);

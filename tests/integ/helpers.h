@@ -72,6 +72,18 @@ resident_pages(void)
 	return resident;
 }
 
+/* At most slack pages more than before; the sanitizers keep freed memory on purpose. */
+__attribute__((unused)) static void
+expect_no_growth(long before, long slack)
+{
+#if !defined(WF_ASAN) && !defined(WF_TSAN)
+	EXPECT(resident_pages() <= before + slack);
+#else
+	(void)before;
+	(void)slack;
+#endif
+}
+
 __attribute__((unused)) static pthread_t
 start_thread(void *(*fn)(void *), void *arg)
 {

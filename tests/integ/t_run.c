@@ -128,7 +128,7 @@ TEST(thousand_runs_do_not_grow)
 	/* threads end just after their run: some may still be on their way out */
 	EXPECT(count_entries("task") <= threads + 16);
 	EXPECT_EQ(count_entries("fd"), fds);
-	EXPECT(resident_pages() <= pages + 512);
+	expect_no_growth(pages, 512);
 }
 
 static int released, begun, passed_the_call;
@@ -222,7 +222,7 @@ TEST(goroutines_left_over_are_dropped)
 			pages = resident_pages();
 	}
 	EXPECT_EQ(load(&parked_went_on), 0);
-	EXPECT(resident_pages() <= pages + 512);
+	expect_no_growth(pages, 512);
 }
 
 static int stop_calling;

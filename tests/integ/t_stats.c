@@ -83,7 +83,9 @@ per_proc(void)
 	for (int i = 0; i < s.procs; i++)
 		spawned += each[i].spawned;
 	EXPECT(spawned <= s.total.spawned);
-	EXPECT(spawned + 1 >= 100);
+#ifndef WF_TORTURE /* where the P may be gone at any call */
+	EXPECT(spawned >= 100);
+#endif
 	return 0;
 }
 

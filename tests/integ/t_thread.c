@@ -70,7 +70,7 @@ TEST(records_of_ended_threads_are_used_again)
 	EXPECT_EQ(weft_run(threads_come_and_go), 0);
 	pages = resident_pages();
 	EXPECT_EQ(weft_run(threads_come_and_go), 0);
-	EXPECT(resident_pages() <= pages + 256);
+	expect_no_growth(pages, 256);
 }
 
 static void *

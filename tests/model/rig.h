@@ -26,6 +26,8 @@ static struct {
 	struct wf_m m[RIG_MS];
 	struct wf_p p[RIG_PS];
 	struct wf_g g[RIG_GS];
+	struct wf_m *spare[RIG_MS];
+	unsigned spares; /* Ms that have no thread yet */
 } rig;
 
 struct wf_m *
@@ -122,5 +124,66 @@ rig_idle(struct wf_p *p)
 	wf_sched.idle_mask[0].v |= UINT64_C(1) << p->id;
 	wf_sched.npidle.v++;
 }
+
+#ifdef RIG_STARTS_MS
+
+/* ---- Ms: thread.c's order of events, without its books */
+
+static void
+rig_m_main(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	if (m->nextp) {
+		wf_p_acquire(m, m->nextp);
+		m->nextp = NULL;
+	}
+	wf_m_loop(m);
+}
+
+int
+wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
+{
+	struct wf_m *t;
+
+	(void)m;
+	wf_lock(&wf_sched.lock);
+	t = wf_sched.idle_ms;
+	if (t) {
+		wf_sched.idle_ms = t->idle_next;
+		t->nextp = p;
+		t->spinning = spinning;
+		wf_unlock(&wf_sched.lock);
+		wf_note_wake(&t->note);
+		return 0;
+	}
+	SIM_CHECK(rig.spares > 0);
+	t = rig.spare[--rig.spares];
+	wf_unlock(&wf_sched.lock);
+	t->nextp = p;
+	t->spinning = spinning;
+	sim_thread(rig_m_main, t);
+	return 0;
+}
+
+bool
+wf_m_stop(struct wf_m *m)
+{
+	uint64_t futexes = 0;
+
+	SIM_CHECK(!m->spinning && wf_m_p(m) == NULL);
+	wf_lock(&wf_sched.lock);
+	m->idle_next = wf_sched.idle_ms;
+	wf_sched.idle_ms = m;
+	wf_unlock(&wf_sched.lock);
+	wf_note_sleep(&m->note, -1, &futexes);
+	wf_note_clear(&m->note);
+	wf_p_acquire(m, m->nextp);
+	m->nextp = NULL;
+	return true;
+}
+
+#endif
 
 #endif

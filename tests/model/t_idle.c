@@ -9,6 +9,7 @@
  * Gs never return: so somebody else must have been woken for what is left.
  * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
+#define RIG_STARTS_MS
 #include "rig.h"
 
 #include "arch/ctx.h"
@@ -18,8 +19,6 @@ static struct {
 	unsigned ran[RIG_GS];
 	bool hog[RIG_GS]; /* never returns */
 	unsigned made;    /* Gs */
-	struct wf_m *spare[RIG_MS];
-	unsigned spares; /* Ms that have no thread yet */
 } s;
 
 static char stacks[RIG_GS][WF_STACK_MIN] WF_ALIGNED(64);
@@ -72,63 +71,6 @@ make(bool hog)
 	sim_plain_write(g);
 	at_store_rel(&g->status, WF_RUNNABLE);
 	return g;
-}
-
-/* ---- Ms: thread.c's order of events, without its books */
-
-static void
-m_main(void *arg)
-{
-	struct wf_m *m = arg;
-
-	wf_m_set(m);
-	if (m->nextp) {
-		wf_p_acquire(m, m->nextp);
-		m->nextp = NULL;
-	}
-	wf_m_loop(m);
-}
-
-int
-wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
-{
-	struct wf_m *t;
-
-	(void)m;
-	wf_lock(&wf_sched.lock);
-	t = wf_sched.idle_ms;
-	if (t) {
-		wf_sched.idle_ms = t->idle_next;
-		t->nextp = p;
-		t->spinning = spinning;
-		wf_unlock(&wf_sched.lock);
-		wf_note_wake(&t->note);
-		return 0;
-	}
-	SIM_CHECK(s.spares > 0);
-	t = s.spare[--s.spares];
-	wf_unlock(&wf_sched.lock);
-	t->nextp = p;
-	t->spinning = spinning;
-	sim_thread(m_main, t);
-	return 0;
-}
-
-bool
-wf_m_stop(struct wf_m *m)
-{
-	uint64_t futexes = 0;
-
-	SIM_CHECK(!m->spinning && wf_m_p(m) == NULL);
-	wf_lock(&wf_sched.lock);
-	m->idle_next = wf_sched.idle_ms;
-	wf_sched.idle_ms = m;
-	wf_unlock(&wf_sched.lock);
-	wf_note_sleep(&m->note, -1, &futexes);
-	wf_note_clear(&m->note);
-	wf_p_acquire(m, m->nextp);
-	m->nextp = NULL;
-	return true;
 }
 
 /* ---- the rule */
@@ -191,12 +133,12 @@ setup_one_loop(void)
 	reset(2);
 	rig_hold(&rig.m[0], &rig.p[0]);
 	rig_hold(&rig.m[1], &rig.p[1]);
-	s.spare[s.spares++] = &rig.m[2];
+	rig.spare[rig.spares++] = &rig.m[2];
 }
 
 SCENARIO(local_submit_one_drops) = {
     .setup = setup_one_loop,
-    .threads = {{submit_local, &rig.m[0], false}, {m_main, &rig.m[1], false}},
+    .threads = {{submit_local, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
 		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
@@ -205,7 +147,7 @@ SCENARIO(local_submit_one_drops) = {
 
 SCENARIO(local_submit_one_drops_arm) = {
     .setup = setup_one_loop,
-    .threads = {{submit_local, &rig.m[0], false}, {m_main, &rig.m[1], false}},
+    .threads = {{submit_local, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
 		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
@@ -221,15 +163,15 @@ setup_two_loops(void)
 	reset(2);
 	rig_hold(&rig.m[1], &rig.p[0]);
 	rig_hold(&rig.m[2], &rig.p[1]);
-	s.spare[s.spares++] = &rig.m[3];
-	s.spare[s.spares++] = &rig.m[4];
+	rig.spare[rig.spares++] = &rig.m[3];
+	rig.spare[rig.spares++] = &rig.m[4];
 }
 
 SCENARIO(plain_submit_two_drop) = {
     .setup = setup_two_loops,
     .threads = {{submit_global, &rig.m[0], false},
-		{m_main, &rig.m[1], false},
-		{m_main, &rig.m[2], false}},
+		{rig_m_main, &rig.m[1], false},
+		{rig_m_main, &rig.m[2], false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
     .blocked_ok = true,
@@ -244,7 +186,7 @@ setup_all_idle(void)
 	rig_idle(&rig.p[0]);
 	rig_idle(&rig.p[1]);
 	for (int i = 3; i < RIG_MS; i++)
-		s.spare[s.spares++] = &rig.m[i];
+		rig.spare[rig.spares++] = &rig.m[i];
 }
 
 SCENARIO(two_plain_submitters) = {
@@ -265,7 +207,7 @@ setup_three_ps(void)
 	rig_idle(&rig.p[1]);
 	rig_idle(&rig.p[2]);
 	for (int i = 1; i < RIG_MS; i++)
-		s.spare[s.spares++] = &rig.m[i];
+		rig.spare[rig.spares++] = &rig.m[i];
 }
 
 SCENARIO(last_spinner_wakes_next) = {
@@ -281,8 +223,41 @@ SCENARIO(last_spinner_wakes_next) = {
 SCENARIO(both_submitters_one_drops) = {
     .setup = setup_one_loop,
     .threads = {{submit_local, &rig.m[0], false},
-		{m_main, &rig.m[1], false},
+		{rig_m_main, &rig.m[1], false},
 		{submit_global, &rig.m[3], false}},
     .check_end = check_end,
+    .blocked_ok = true,
+};
+
+/* ---- a spinner drops its P, which another one takes to compute; what it finds then is left to
+   an M that was not allowed to spin */
+
+static void
+takes_idle(void *arg)
+{
+	struct wf_p *p = wf_idle_take();
+
+	wf_m_set(arg);
+	if (p)
+		wf_p_acquire(arg, p);
+}
+
+static void
+submit_short(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, NULL, make(false), false);
+}
+
+SCENARIO(found_but_no_p) = {
+    .setup = setup_two_loops,
+    .threads = {{submit_short, &rig.m[0], false},
+		{rig_m_main, &rig.m[1], false},
+		{rig_m_main, &rig.m[2], false},
+		{takes_idle, &rig.m[5], false}},
+    .check_end = check_end,
+    .delays = 1,
     .blocked_ok = true,
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { MANY = 20000 };
-static struct wf_p p[2];
+static struct wf_cache c[3];
 static struct wf_g *got[MANY];
 
 static void
@@ -28,7 +28,7 @@ expect_distinct(int n)
 TEST(gs_are_distinct_and_aligned)
 {
 	for (int i = 0; i < MANY; i++) {
-		got[i] = wf_gpool_get(i % 3 ? &p[i % 2] : NULL);
+		got[i] = wf_gpool_get(&c[i % 3]);
 		EXPECT(got[i] != NULL);
 		EXPECT_EQ((uintptr_t)got[i] % 64, 0);
 	}
@@ -50,7 +50,7 @@ TEST(freed_gs_are_used_again)
 	int first = 0;
 
 	for (int round = 0; round < 20; round++) {
-		struct wf_p *from = &p[round % 2], *to = round % 3 ? &p[!(round % 2)] : NULL;
+		struct wf_cache *from = &c[round % 2], *to = &c[(round + round % 3) % 2];
 
 		for (int i = 0; i < 1000; i++)
 			got[i] = wf_gpool_get(from);
@@ -72,17 +72,17 @@ TEST(flush_gives_everything_to_others)
 	int before;
 
 	for (int i = 0; i < 500; i++)
-		got[i] = wf_gpool_get(&p[0]);
+		got[i] = wf_gpool_get(&c[0]);
 	for (int i = 0; i < 500; i++)
-		wf_gpool_put(&p[0], got[i]);
-	wf_gpool_flush(&p[0]);
-	EXPECT(p[0].gfree == NULL);
-	EXPECT(p[0].gspare == NULL);
-	EXPECT_EQ(p[0].gfree_count, 0);
+		wf_gpool_put(&c[0], got[i]);
+	wf_gpool_flush(&c[0]);
+	EXPECT(c[0].gfree == NULL);
+	EXPECT(c[0].gspare == NULL);
+	EXPECT_EQ(c[0].gfree_count, 0);
 	wf_gpool_each(walk, NULL);
 	before = walked;
 	for (int i = 0; i < 500; i++)
-		got[i] = wf_gpool_get(&p[1]);
+		got[i] = wf_gpool_get(&c[1]);
 	expect_distinct(500);
 	walked = 0;
 	wf_gpool_each(walk, NULL);
@@ -92,7 +92,7 @@ TEST(flush_gives_everything_to_others)
 TEST(each_finds_every_g)
 {
 	for (int i = 0; i < MANY; i++)
-		EXPECT((got[i] = wf_gpool_get(&p[0])) != NULL);
+		EXPECT((got[i] = wf_gpool_get(&c[0])) != NULL);
 	wf_gpool_each(walk, NULL);
 	EXPECT(walked >= MANY);
 	EXPECT(walked <= MANY + 2 * WF_MAGAZINE);
@@ -101,29 +101,31 @@ TEST(each_finds_every_g)
 static void *
 get_and_put(void *arg)
 {
-	struct wf_p *mine = arg;
+	struct wf_cache *mine = arg;
 	struct wf_g *own[200];
 
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < 200; i++) {
-			own[i] = wf_gpool_get(i % 5 ? mine : NULL);
+			own[i] = wf_gpool_get(mine);
 			own[i]->parent = (int64_t)(intptr_t)&own[i];
 		}
 		for (int i = 0; i < 200; i++) {
 			EXPECT_EQ(own[i]->parent, (int64_t)(intptr_t)&own[i]);
-			wf_gpool_put(i % 7 ? mine : NULL, own[i]);
+			wf_gpool_put(mine, own[i]);
 		}
+		if (round % 10 == 0)
+			wf_gpool_flush(mine);
 	}
 	return NULL;
 }
 
 TEST(threads_never_share_a_g)
 {
-	static struct wf_p ps[3];
+	static struct wf_cache own[3];
 	pthread_t t[3];
 
 	for (int i = 0; i < 3; i++)
-		EXPECT_EQ(pthread_create(&t[i], NULL, get_and_put, &ps[i]), 0);
+		EXPECT_EQ(pthread_create(&t[i], NULL, get_and_put, &own[i]), 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 }

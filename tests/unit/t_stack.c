@@ -71,7 +71,7 @@ static void
 take_many(void **slot)
 {
 	for (int i = 0; i < MANY; i++) {
-		EXPECT_EQ(wf_stack_reserve(&p, class), 0);
+		EXPECT_EQ(wf_stack_reserve(&p.cache, class), 0);
 		slot[i] = wf_stack_take(&p, class);
 		for (int k = 0; k < i; k++)
 			EXPECT(slot[k] != slot[i]);
@@ -91,7 +91,7 @@ TEST(slots_are_distinct_and_come_back)
 		take_many(slot);
 		for (int i = 0; i < MANY; i++) {
 			wf_stack_give(&p, class, slot[i]);
-			wf_stack_unreserve(&p, class);
+			wf_stack_unreserve(&p.cache, class);
 		}
 		wf_stack_flush(&p);
 		wf_stack_count(&in_use, &cached);
@@ -100,7 +100,7 @@ TEST(slots_are_distinct_and_come_back)
 		take_many(slot);
 		for (int i = 0; i < MANY; i++) {
 			wf_stack_give(&p, class, slot[i]);
-			wf_stack_unreserve(&p, class);
+			wf_stack_unreserve(&p.cache, class);
 		}
 		wf_stack_flush(&p);
 		wf_stack_count(&in_use, &cached);
@@ -116,8 +116,8 @@ TEST(last_given_is_first_taken)
 
 	set_up();
 	class = 3;
-	EXPECT_EQ(wf_stack_reserve(&p, class), 0);
-	EXPECT_EQ(wf_stack_reserve(&p, class), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, class), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, class), 0);
 	a = wf_stack_take(&p, class);
 	b = wf_stack_take(&p, class);
 	wf_stack_give(&p, class, a);
@@ -126,19 +126,22 @@ TEST(last_given_is_first_taken)
 	EXPECT_EQ(wf_stack_take(&p, class), a);
 }
 
-TEST(without_a_p_a_promise_is_one_slot)
+TEST(without_a_p_slots_come_from_the_depot)
 {
+	static struct wf_cache c;
 	void *slot[MANY];
 
 	set_up();
 	for (int i = 0; i < MANY; i++)
-		EXPECT_EQ(wf_stack_reserve(NULL, 2), 0);
+		EXPECT_EQ(wf_stack_reserve(&c, 2), 0);
 	for (int i = 0; i < MANY; i++)
 		slot[i] = wf_stack_take_slow(NULL, 2);
 	for (int i = 0; i < MANY; i++) {
 		wf_stack_give(NULL, 2, slot[i]);
-		wf_stack_unreserve(NULL, 2);
+		wf_stack_unreserve(&c, 2);
 	}
+	wf_stack_flush_credit(&c);
+	EXPECT_EQ(c.credit[2], 0);
 }
 
 TEST(use_is_measured_in_pages)
@@ -148,7 +151,7 @@ TEST(use_is_measured_in_pages)
 
 	set_up();
 	class = 6;
-	EXPECT_EQ(wf_stack_reserve(&p, class), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, class), 0);
 	slot = wf_stack_take(&p, class);
 	EXPECT_EQ(wf_stack_used(slot, class), 0);
 	slot[wf_stack_bytes(class) - 1] = 1;
@@ -166,7 +169,7 @@ TEST(deep_pages_go_back_with_the_slot)
 	set_up();
 	class = 7;
 	for (int i = 0; i <= WF_STACK_CACHE; i++) {
-		EXPECT_EQ(wf_stack_reserve(&p, class), 0);
+		EXPECT_EQ(wf_stack_reserve(&p.cache, class), 0);
 		slot[i] = wf_stack_take(&p, class);
 		memset((char *)slot[i] + wf_stack_bytes(class) - 50 * page, 1, 50 * page);
 	}
@@ -186,7 +189,7 @@ touches_guard(void)
 
 	set_up();
 	wf_stack_force_guard(kind);
-	EXPECT_EQ(wf_stack_reserve(&p, 5), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, 5), 0);
 	slot = wf_stack_take(&p, 5);
 	slot[wf_stack_guard_bytes(5)] = 1; /* fine */
 	signal(SIGSEGV, SIG_DFL);
@@ -214,7 +217,7 @@ TEST(canary_notices)
 
 	set_up();
 	wf_stack_force_guard(WF_GUARD_CANARY);
-	EXPECT_EQ(wf_stack_reserve(&p, 2), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, 2), 0);
 	slot = wf_stack_take(&p, 2);
 	EXPECT(wf_stack_canary_intact(slot, 2));
 	memset(slot, 0x55, 64);
@@ -227,7 +230,7 @@ TEST(guarded_slot_is_intact_after_the_fall_back_to_canaries)
 	char *slot;
 
 	set_up();
-	EXPECT_EQ(wf_stack_reserve(&p, 2), 0);
+	EXPECT_EQ(wf_stack_reserve(&p.cache, 2), 0);
 	slot = wf_stack_take(&p, 2);
 	wf_stack_force_guard(WF_GUARD_CANARY);
 	EXPECT(wf_stack_canary_intact(slot, 2));
