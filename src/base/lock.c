@@ -87,11 +87,23 @@ wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls)
 }
 
 void
-wf_note_wake(struct wf_note *n)
+wf_note_set(struct wf_note *n)
 {
 	/* rel: publishes what the sleeper is to find; pairs with wf_note_sleep. NOTE-1 */
 	CHECK(at_xchg_acqrel(&n->word, 1) == 0);
-	os_futex_wake(&n->word, 1);
+}
+
+void
+wf_note_kick(struct wf_note *n)
+{
+	os_futex_wake(&n->word, 1); /* too late is harmless: sleepers look at the word */
+}
+
+void
+wf_note_wake(struct wf_note *n)
+{
+	wf_note_set(n);
+	wf_note_kick(n);
 }
 
 void

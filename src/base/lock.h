@@ -90,6 +90,9 @@ wf_unlock(struct wf_lock *l)
    counts its futex calls through *calls. */
 bool wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls);
 void wf_note_wake(struct wf_note *n);
+/* The two halves of a wake, for who decides under a lock: set under it, kick after it. */
+void wf_note_set(struct wf_note *n);
+void wf_note_kick(struct wf_note *n);
 void wf_note_clear(struct wf_note *n);
 
 #endif

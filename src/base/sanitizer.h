@@ -25,10 +25,14 @@ void __asan_unpoison_memory_region(const volatile void *addr, size_t size);
 #define wf_asan_leave(save, lo, bytes)  __sanitizer_start_switch_fiber(save, lo, bytes)
 #define wf_asan_arrive(save, lo, bytes) __sanitizer_finish_switch_fiber(save, lo, bytes)
 #define wf_asan_unpoison(lo, bytes)     __asan_unpoison_memory_region(lo, bytes)
+void __lsan_register_root_region(const void *addr, size_t bytes);
+/* What is reachable from here is no leak: our records and the goroutines' stacks are mapped. */
+#define wf_lsan_root(addr, bytes) __lsan_register_root_region(addr, bytes)
 #else
 #define wf_asan_leave(save, lo, bytes)  ((void)0)
 #define wf_asan_arrive(save, lo, bytes) ((void)0)
 #define wf_asan_unpoison(lo, bytes)     ((void)0)
+#define wf_lsan_root(addr, bytes)       ((void)0)
 #endif
 
 /* Valgrind guesses switches from large changes of the stack pointer; a registered stack it knows.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpool.c: slabs of Gs and the depot of free ones. Nothing here parks. */
 #include "core/gpool.h"
+#include "base/sanitizer.h"
 
 enum {
 	SLAB_BYTES = 2 << 20, /* one huge page: a storm of spawns then costs no page faults */
@@ -74,7 +75,9 @@ add_slab(void)
 		used = true;
 	}
 	wf_unlock(&depot.lock);
-	if (!used)
+	if (used)
+		wf_lsan_root(mem, SLAB_BYTES);
+	else
 		os_release(mem, SLAB_BYTES);
 	return true;
 }

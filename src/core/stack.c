@@ -307,6 +307,8 @@ wf_stack_take_slow(struct wf_p *p, int class)
 	if (fresh) {
 		install_guard(fresh, class); /* STK-3 */
 		wf_valgrind_stack(fresh, (char *)fresh + wf_stack_bytes(class));
+		wf_lsan_root((char *)fresh + wf_stack_guard_bytes(class),
+			     wf_stack_bytes(class) - wf_stack_guard_bytes(class));
 	}
 	return slot;
 }

@@ -63,9 +63,11 @@ wf_stop_take(struct wf_p *p)
 	}
 	stopped(p); /* STW-3 */
 	last = wf_sched.stop_wait == 0;
+	if (last)
+		wf_note_set(&wf_sched.stop_note); /* under the lock: the next stop clears it */
 	wf_unlock(&wf_sched.lock);
 	if (last)
-		wf_note_wake(&wf_sched.stop_note);
+		wf_note_kick(&wf_sched.stop_note);
 	return true;
 }
 

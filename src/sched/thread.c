@@ -49,6 +49,7 @@ add_records(void)
 
 	if (os_reserve(bytes, page, (void **)&ms) < 0) /* never given back: M-2, LEASE-1 */
 		return false;
+	wf_lsan_root(ms, bytes);
 	wf_lock(&wf_sched.lock);
 	for (int i = 0; i < MS_PER_MAP; i++) {
 		ms[i].id = next_id++;

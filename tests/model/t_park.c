@@ -82,6 +82,7 @@ parks(void *arg)
 
 	(void)arg;
 	s.started++;
+	sim_quiet(false);
 	s.claim = wf_claim_open(g);
 	sim_plain_write(&mine);
 	m = wf_park(m, commit_reachable, NULL, WF_WAIT_TEST, &s);
@@ -89,6 +90,7 @@ parks(void *arg)
 	sim_plain_write(&mine);
 	SIM_CHECK(mine == 1);
 	SIM_CHECK(s.woken++ == 0);
+	sim_quiet(true);
 	wf_leave(m);
 	sleep_for_ever();
 }
@@ -126,12 +128,14 @@ asks(void *arg)
 
 	(void)arg;
 	s.started++;
+	sim_quiet(false);
 	s.claim = wf_claim_open(g);
 	sim_plain_write(&mine);
 	m = wf_park_ask(m, commit_unless_open, NULL, WF_WAIT_TEST, &s);
 	SIM_CHECK(m == wf_m() && m->g == g && wf_m_p(m));
 	sim_plain_write(&mine);
 	SIM_CHECK(s.woken++ == 0);
+	sim_quiet(true);
 	wf_leave(m);
 	sleep_for_ever();
 }
@@ -214,6 +218,7 @@ setup(void)
 {
 	rig_reset(2);
 	memset(&s, 0, sizeof(s));
+	sim_quiet(true); /* until it parks, and when it is back: not the subject */
 	s.lock.rank = WF_RANK_WAITQ;
 	wf_steal_order_init(2);
 	rig_hold(&rig.m[0], &rig.p[0]);
