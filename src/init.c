@@ -134,6 +134,7 @@ static void
 main_done(int rc)
 {
 	main_g.rc = rc;
+	wf_tsan_release(&main_g);
 	at_store_rel(&wf_sched.main_done,
 		     1); /* rel: from now on sleepers are no deadlock, DEAD-1 */
 	wf_note_wake(&main_g.done);
@@ -200,7 +201,7 @@ configure_run(void)
 	read_debug();
 	stack = env_number("WEFT_STACK", WF_STACK_MIN, INT64_C(1) << 28,
 			   config.stack_bytes ? (int64_t)config.stack_bytes : STACK_DEFAULT,
-			   "a stack is 8192 bytes to 256m; k and m are understood");
+			   "a stack is 16k to 256m; k and m are understood");
 	wf_default_class = (uint8_t)wf_stack_class((size_t)stack);
 	wf_sched.max_threads =
 	    (int)env_number("WEFT_MAX_THREADS", 1, 1000000,
@@ -232,23 +233,25 @@ pick_procs(void)
 	return n < 1 ? 1 : n > WF_PROCS_MAX ? WF_PROCS_MAX : (uint32_t)n;
 }
 
-/* All Ps idle; goroutine 1 into the global queue, which starts the first M. */
+/* Goroutine 1 into the global queue, all Ps but one idle, and the first M with that one. */
 static int
 launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 {
-	int64_t id;
-	bool started;
+	uint32_t procs = at_load_rlx(&wf_sched.procs); /* rlx: nobody else runs */
+	int64_t id = wf_spawn(m, site, NULL, NULL, arg, bytes, WF_G_MAIN);
+	int rc;
 
-	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: nobody else runs */
-		wf_idle_put(wf_sched.allp[i]);
-	id = wf_spawn(m, site, NULL, NULL, arg, bytes, WF_G_MAIN);
 	if (id < 0)
 		return (int)id;
-	CHECK(id == 1);
+	for (uint32_t i = 1; i < procs; i++)
+		wf_idle_put(wf_sched.allp[i]);
+	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above */
+	rc = wf_m_start(m, wf_sched.allp[0], false);
 	wf_lock(&wf_sched.lock);
-	started = !wf_sched.want_thread;
+	if (wf_sched.nm > 0)
+		rc = 0; /* a plain thread was faster, and has started the first M */
 	wf_unlock(&wf_sched.lock);
-	return started ? 0 : -EAGAIN;
+	return rc;
 }
 
 static int
@@ -268,11 +271,17 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 		return rc;
 	rc = wf_monitor_start();
 	if (rc < 0)
-		return rc;
+		goto out_procs;
 	os_segv_install(wf_overflow_report);
 	wf_fatal_dump_hook = wf_debug_dump;
-	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above */
-	return launch(m, site, arg, bytes);
+	rc = launch(m, site, arg, bytes);
+	if (rc == 0 || at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: UP: end_run cleans up */
+		return rc;
+	wf_fatal_dump_hook = NULL;
+	wf_monitor_stop();
+out_procs:
+	wf_p_resize(0);
+	return rc;
 }
 
 /* ---- the end of a run */
@@ -365,6 +374,7 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 		at_store_rel(&m->in_rt,
 			     0); /* rel: we sleep outside, so that a stop need not ask us */
 		wf_note_sleep(&main_g.done, -1, &futexes);
+		wf_tsan_acquire(&main_g);
 		rc = main_g.rc;
 	}
 	at_store_rel(&m->in_rt, 0);                /* rel: outside */

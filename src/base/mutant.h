@@ -27,6 +27,7 @@ enum wf_mutant_id {
 	MUT_LEASE_UNSERIALISED,    /* two requesters at once */
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
+	MUT_END_NO_FENCE,          /* a call without a P enters unseen by the end of the run */
 	MUT_LEASE_NESTED,          /* a second enter inside the runtime; its leave ends both */
 };
 

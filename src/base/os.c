@@ -190,13 +190,14 @@ os_stack_bounds(const void **lo, size_t *bytes)
 {
 	pthread_attr_t attr;
 	void *addr = NULL;
+	size_t size = 0;
 
-	*bytes = 0;
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-		pthread_attr_getstack(&attr, &addr, bytes);
+		pthread_attr_getstack(&attr, &addr, &size);
 		pthread_attr_destroy(&attr);
 	}
 	*lo = addr;
+	*bytes = size;
 }
 
 int

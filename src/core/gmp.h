@@ -20,7 +20,7 @@
 enum {
 	WF_PROCS_MAX = 1024,
 	WF_MASK_WORDS = WF_PROCS_MAX / 64,
-	WF_STACK_CLASSES = 16, /* slots of 8 KiB << class: up to 256 MiB */
+	WF_STACK_CLASSES = 15, /* slots of 16 KiB << class: up to 256 MiB */
 };
 
 /* What a birth needs, in hand: each P has one, and each M for the time it has no P. */
@@ -181,6 +181,7 @@ struct wf_sched {
 	struct wf_m *all_ms;
 	uint32_t nm; /* threads of this run, or about to be */
 	uint32_t nmidle;
+	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;
 	bool ending;      /* threads that stop are to end */

@@ -13,7 +13,7 @@
 
 #include "core/gmp.h"
 
-enum { WF_STACK_MIN = 8192 }; /* bytes of class 0: one page and its guard */
+enum { WF_STACK_MIN = 16384 }; /* bytes of class 0: the library itself needs a few KiB */
 
 /* How overflow is caught, best first; chosen at start, and downgraded as limits are met. */
 enum wf_guard { WF_GUARD_MADVISE, WF_GUARD_MPROTECT, WF_GUARD_CANARY };

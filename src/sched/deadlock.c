@@ -34,18 +34,19 @@ wf_deadlock_suspected(void)
 	       !wf_any_queued() && live_goroutines() > 0;
 }
 
-/* No lock held; it was suspected. */
+/* No lock held; it was suspected when idle_seq had this value. */
 void
-wf_deadlock_report(void)
+wf_deadlock_report(uint64_t idle_seq)
 {
 	static bool said;
 	int ours, all = os_thread_count();
 	bool still;
 
-	/* Looked at again after the count: a thread that is gone by now has done what it did. */
+	/* Looked at again after the count: a thread that is gone by now has done what it did. If
+	   somebody ran meanwhile, the last one to sleep again looks for itself. */
 	wf_lock(&wf_sched.lock);
 	ours = wf_threads_ours();
-	still = wf_deadlock_suspected();
+	still = wf_deadlock_suspected() && wf_sched.idle_seq == idle_seq;
 	wf_unlock(&wf_sched.lock);
 	if (!still)
 		return;

@@ -168,7 +168,13 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 			break;
 		case WF_TAKEN:
 			at_store_rlx(&m->p, NULL); /* rlx: our own; it is another's P */
-			return kind == WF_CALL_N ? m : wf_rejoin(m);
+			if (kind == WF_CALL_B)
+				return wf_rejoin(m);
+			if (!WF_MUTANT(MUT_END_NO_FENCE))
+				fence_seq(); /* in_rt before the lease; pairs with leave_the_rest */
+			if (at_load_acq(&m->lease) == WF_TAKEN) /* acq: not OVER */
+				return m;
+			break;
 		case WF_NONE:
 			return enter_plain(m);
 		case WF_FORKED:

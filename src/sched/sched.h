@@ -85,7 +85,7 @@ void wf_monitor_stop(void);
 void wf_monitor_wake(void);
 
 /* deadlock.c */
-bool wf_deadlock_suspected(void); /* sched.lock held; an M has just become idle */
-void wf_deadlock_report(void);
+bool wf_deadlock_suspected(void);           /* sched.lock held; an M has just become idle */
+void wf_deadlock_report(uint64_t idle_seq); /* no lock held; as of the suspicion */
 
 #endif

@@ -225,6 +225,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	}
 	if (unlikely(g->flags & WF_G_MAIN))
 		wf_main_done_hook(rc);
+	at_bump(&p->n_exited, 1); /* rlx: a counter; before anybody can see that it is over */
 	if (g->wg)
 		wf_wg_done_hook(m, g->wg);
 	if (unlikely(!wf_stack_canary_intact(g->stack, g->stack_class)))
@@ -239,7 +240,6 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		wf_save(g, &state); /* leaves the thread with the default */
 	}
 	measure_stack(p, g);
-	at_bump(&p->n_exited, 1); /* rlx: a counter */
 	wf_g_dies(g);
 
 	next = g->joiner;

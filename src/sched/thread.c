@@ -172,6 +172,7 @@ idle_unlink(struct wf_m *m)
 		m->idle_next->idle_prev = m->idle_prev;
 	m->idle = false;
 	wf_sched.nmidle--;
+	wf_sched.idle_seq++;
 }
 
 static void
@@ -254,10 +255,11 @@ static void
 unlock_and_check(void)
 {
 	bool suspected = wf_deadlock_suspected();
+	uint64_t seq = wf_sched.idle_seq;
 
 	wf_unlock(&wf_sched.lock);
 	if (suspected)
-		wf_deadlock_report();
+		wf_deadlock_report(seq);
 }
 
 /* On g0, without a P. Sleep until handed one; false: the thread must end. */
@@ -329,6 +331,7 @@ end_one_idle(void)
 static bool
 leave_the_rest(void)
 {
+	uint64_t run = at_load_rlx(&wf_sched.run); /* rlx: as set at the start */
 	uint32_t left;
 	bool inside = false;
 
@@ -337,21 +340,21 @@ leave_the_rest(void)
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
 		uint32_t taken = WF_TAKEN;
 
-		if (!m->in_use)
-			continue;
 		/* acqrel: the owner finds OVER, or was first and comes to sleep */
-		if (!m->plain && m->run == at_load_rlx(&wf_sched.run) && /* rlx: as set at start */
-		    at_cas_acqrel(&m->lease, &taken, WF_OVER)) {
-			m->g->flags |= WF_G_OVER; /* ours to write: the goroutine is in user code */
-			wf_sched.nm--;
-			at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
-			wf_preempt_word_add(-1);
-		}
-		/* acq: it has done with everything shared */
-		if ((m->plain || m->run == at_load_rlx(&wf_sched.run)) && at_load_acq(&m->in_rt) &&
-		    !at_load_acq(&m->at_rest)) /* acq: as above */
-			inside = true;
+		if (!m->in_use || m->plain || m->run != run ||
+		    !at_cas_acqrel(&m->lease, &taken, WF_OVER))
+			continue;
+		m->g->flags |= WF_G_OVER; /* ours to write: the goroutine is in user code */
+		wf_sched.nm--;
+		at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+		wf_preempt_word_add(-1);
 	}
+	fence_seq(); /* OVER before the looks at in_rt; pairs with wf_enter_slow */
+	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
+		/* acq: it has done with everything shared */
+		if (m->in_use && (m->plain || m->run == run) && at_load_acq(&m->in_rt) &&
+		    !at_load_acq(&m->at_rest))
+			inside = true;
 	left = wf_sched.nm;
 	wf_unlock(&wf_sched.lock);
 	wf_unlock(&wf_lease_lock);

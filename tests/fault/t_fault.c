@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 
-static int started, ran, refused;
+static int started, ran, refused, thread_done;
 
 struct work {
 	int depth;
@@ -49,6 +49,7 @@ thread_work(void *arg)
 	note_start(weft_wg_go(&wg, work, 1));
 	if (weft_wg_wait(&wg) != 0)
 		_exit(44);
+	store(&thread_done, 1);
 	return NULL;
 }
 
@@ -59,6 +60,7 @@ program(void)
 	pthread_t t;
 	int rc;
 
+	store(&thread_done, 0);
 	t = start_thread(thread_work, NULL);
 	for (int i = 0; i < 40; i++)
 		note_start(weft_wg_go(&wg, work, 3));
@@ -72,6 +74,8 @@ program(void)
 	rc = weft_set_procs(1);
 	if (rc < 0 && rc != -ENOMEM && rc != -EAGAIN)
 		_exit(47);
+	while (!load(&thread_done)) /* no thread may be left to run the rest if we blocked */
+		weft_yield();
 	pthread_join(t, NULL);
 	while (weft_count() > 1)
 		weft_yield();

@@ -64,9 +64,10 @@ shows_all_kinds(void)
 	EXPECT(weft_wg_go(&all, computing) > 1);
 	while (load(&up) < 1)
 		weft_yield();
-	for (int i = 0; i < 50; i++)
+	do {
 		weft_yield();
-	dump_to_text();
+		dump_to_text();
+	} while (count_text("[wait group") < 4);
 	EXPECT_HAS(text, "goroutine 1 [running]");
 	EXPECT_HAS(text, "its stack is not shown");
 	EXPECT_EQ(count_text("[wait group"), 4);

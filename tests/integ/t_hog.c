@@ -31,11 +31,10 @@ yielder(void)
 }
 
 static void
-others_go_on(int hogs, int (*unused)(void))
+others_go_on(int hogs)
 {
 	struct weft_wg all = {0}, others = {0};
 
-	(void)unused;
 	for (int i = 0; i < hogs; i++)
 		EXPECT(weft_wg_go(&all, hog) > 0);
 	while (load(&up) < hogs)
@@ -54,7 +53,7 @@ struct with_hogs {
 static int
 with_hogs(struct with_hogs *a)
 {
-	others_go_on(a->n, NULL);
+	others_go_on(a->n);
 	return 0;
 }
 
@@ -118,7 +117,8 @@ preempt_word_is_clear(void)
 TEST(preempt_word_is_zero_after_the_run)
 {
 	for (int i = 0; i < 3; i++) {
-		stop = up = 0;
+		store(&stop, 0);
+		store(&up, 0);
 		EXPECT_EQ(weft_run(preempt_word_is_clear), 0);
 		EXPECT_EQ(load(&weft_preempt_word), 0);
 	}
@@ -137,7 +137,8 @@ leave_hogs_behind(void)
 TEST(preempt_word_is_zero_after_hogs_were_left_behind)
 {
 	for (int i = 0; i < 3; i++) {
-		stop = up = 0;
+		store(&stop, 0);
+		store(&up, 0);
 		EXPECT_EQ(weft_run(leave_hogs_behind), 0);
 		store(&stop, 1);
 		EXPECT_EQ(load(&weft_preempt_word), 0);

@@ -115,14 +115,14 @@ TEST(every_change_under_load_is_legal)
 		store(&stop, 0);
 		EXPECT_EQ(weft_run(load_of_all_kinds), 0);
 	}
-	EXPECT(changes > 1000);
-	births = seen_g[WF_FREE][WF_RUNNABLE];
+	EXPECT(load(&changes) > 1000);
+	births = load(&seen_g[WF_FREE][WF_RUNNABLE]);
 	for (int from = 0; from < 5; from++)
-		ends += seen_g[from][WF_FREE];
+		ends += load(&seen_g[from][WF_FREE]);
 	EXPECT(births > 100);
 	EXPECT_EQ(births, ends);
-	EXPECT(seen_g[WF_RUNNING][WF_WAITING] > 0);
-	EXPECT(seen_g[WF_RUNNING][WF_RUNNABLE] > 0);
-	EXPECT_EQ(threads_up, threads_down);
-	EXPECT(threads_up >= 1);
+	EXPECT(load(&seen_g[WF_RUNNING][WF_WAITING]) > 0);
+	EXPECT(load(&seen_g[WF_RUNNING][WF_RUNNABLE]) > 0);
+	EXPECT_EQ(load(&threads_up), load(&threads_down));
+	EXPECT(load(&threads_up) >= 1);
 }

@@ -37,7 +37,7 @@ static int
 marks(struct marks *a)
 {
 	for (int r = 0; r < ROUNDS; r++) {
-		order[__atomic_fetch_add(&at, 1, __ATOMIC_RELAXED)] = a->i;
+		__atomic_store_n(&order[add(&at, 1) - 1], a->i, __ATOMIC_RELEASE);
 		weft_yield();
 	}
 	return 0;
@@ -52,11 +52,11 @@ round_robin(void)
 		EXPECT(weft_go(marks, i) > 1);
 	while (weft_count() > 1)
 		weft_yield();
-	EXPECT_EQ(at, N * ROUNDS);
-	for (int k = 0; k < at; k++) {
+	EXPECT_EQ(load(&at), N * ROUNDS);
+	for (int k = 0; k < N * ROUNDS; k++) {
 		int lead = 0, lag = ROUNDS;
 
-		count[order[k]]++;
+		count[load(&order[k])]++;
 		for (int i = 0; i < N; i++) {
 			lead = count[i] > lead ? count[i] : lead;
 			lag = count[i] < lag ? count[i] : lag;
@@ -70,6 +70,9 @@ round_robin(void)
 
 TEST(yield_is_fair_on_one_proc)
 {
+#ifdef WF_TORTURE
+	SKIP("the order is shuffled on purpose");
+#endif
 	use_procs(1);
 	EXPECT_EQ(weft_run(round_robin), 0);
 }

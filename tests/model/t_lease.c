@@ -163,27 +163,40 @@ lease_unlock(void)
 
 /* What the monitor and a proxy at a safe point do: P 0 is wanted. */
 static void
-requester(void *arg)
+request(struct wf_m *self, bool tick_matters)
 {
 	struct wf_p *p = &rig.p[0], *got = NULL;
 	uint32_t tick = at_load_rlx(&p->tick);
 	struct wf_m *m = at_load_acq(&p->m);
 
-	wf_m_set(arg);
+	wf_m_set(self);
 	if (!m)
 		return;
 	lease_lock();
 	if (wf_lease_ask(m)) {
 		wf_lease_barrier();
-		got = wf_lease_decide(m, p, tick, true);
+		got = wf_lease_decide(m, p, tick, tick_matters);
 	}
 	lease_unlock();
 	if (!got)
 		return;
 	use(got);
-	wf_handoff(arg, got);
+	wf_handoff(self, got);
 	if (WF_MUTANT(MUT_LEASE_CLEARS_TAKEN))
 		at_store_rel(&m->lease, WF_HELD);
+}
+
+static void
+requester(void *arg)
+{
+	request(arg, true);
+}
+
+/* As the stopper: whatever slice it is. */
+static void
+requester_any(void *arg)
+{
+	request(arg, false);
 }
 
 /* Stops the world, twice with arg. */
@@ -310,9 +323,9 @@ SCENARIO(fenced_owner_nb_monitor_arm) = {
 
 SCENARIO(two_requesters) = {
     .setup = setup_held,
-    .threads = {{owner_nn, &rig.m[0], false},
-		{requester, &rig.m[2], false},
-		{requester, &rig.m[3], false}},
+    .threads = {{owner_bn, &rig.m[0], false},
+		{requester_any, &rig.m[2], false},
+		{requester_any, &rig.m[3], false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_LEASE_UNSERIALISED), SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
 };
@@ -416,6 +429,7 @@ SCENARIO(two_on_g0_stopper_twice) = {
 		{brings_twice, &rig.m[1], true},
 		{stopper, &s, false}},
     .check_end = check_end,
+    .delays = 1,
 };
 
 /* ---- a goroutine entered on M 0 and goes on, and leaves, on M 1; M 0 is on g0 */

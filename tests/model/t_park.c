@@ -214,15 +214,16 @@ add(int i, struct wf_p *p, int (*fn)(void *))
 }
 
 static void
-setup(void)
+setup(uint32_t procs)
 {
-	rig_reset(2);
+	rig_reset(procs);
 	memset(&s, 0, sizeof(s));
 	sim_quiet(true); /* until it parks, and when it is back: not the subject */
 	s.lock.rank = WF_RANK_WAITQ;
-	wf_steal_order_init(2);
+	wf_steal_order_init(procs);
 	rig_hold(&rig.m[0], &rig.p[0]);
-	rig_idle(&rig.p[1]);
+	if (procs > 1)
+		rig_idle(&rig.p[1]);
 	rig.p[0].fair = rig.p[1].fair = 4; /* the fairness tick is not the subject */
 	rig.spare[rig.spares++] = &rig.m[1];
 	rig.spare[rig.spares++] = &rig.m[2];
@@ -256,13 +257,23 @@ check_once(void)
 static void
 setup_alone(void)
 {
-	setup();
+	setup(2);
 	add(0, &rig.p[0], parks);
 }
 
 SCENARIO(park_three_wakers) = {
     .setup = setup_alone,
     .threads = {M0, WAKER(3), WAKER(4), WAKER(5)},
+    .check_end = check_once,
+    .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY), SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)},
+    .max_bound = 1, /* it explodes: two wakers below go further */
+    .random = 50000,
+    .blocked_ok = true,
+};
+
+SCENARIO(park_two_wakers) = {
+    .setup = setup_alone,
+    .threads = {M0, WAKER(3), WAKER(4)},
     .check_end = check_once,
     .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY), SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)},
     .blocked_ok = true,
@@ -274,7 +285,7 @@ SCENARIO(park_two_wakers_arm) = {
     .check_end = check_once,
     .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY), SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)},
     .model = SIM_ARM,
-    .delays = 1,
+    .max_bound = 1,
     .blocked_ok = true,
 };
 
@@ -283,7 +294,7 @@ SCENARIO(park_two_wakers_arm) = {
 static void
 setup_fresh_next(void)
 {
-	setup();
+	setup(2);
 	add(0, &rig.p[0], parks);
 	add(1, &rig.p[0], idles);
 }
@@ -321,16 +332,16 @@ yields(void *arg)
 static void
 setup_resumed_next(void)
 {
-	setup();
+	setup(2);
 	add(1, &rig.p[0], yields);
 	add(0, &rig.p[0], parks);
 }
 
 SCENARIO(park_then_resumed) = {
     .setup = setup_resumed_next,
-    .threads = {M0, WAKER(3), WAKER(4)},
+    .threads = {M0, WAKER(3)},
     .check_end = check_fresh_next,
-    .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY), SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)},
+    .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY)},
     .blocked_ok = true,
 };
 
@@ -339,7 +350,7 @@ SCENARIO(park_then_resumed) = {
 static void
 setup_woken_by_next(void)
 {
-	setup();
+	setup(2);
 	add(0, &rig.p[0], parks);
 	add(1, &rig.p[0], wakes_g0);
 }
@@ -357,7 +368,7 @@ SCENARIO(park_woken_by_next) = {
 static void
 setup_asks(void)
 {
-	setup();
+	setup(2);
 	add(0, &rig.p[0], asks);
 }
 

@@ -104,14 +104,12 @@ __wrap_os_sleep_ns(int64_t ns)
 
 /* ---- the rig */
 
-enum { KIDS = 4 };
-
 static struct weft_site sites[8];
 static unsigned nsites;
 static struct {
 	struct weft_wg wg, wg2;
 	int ran, results;
-	bool up;   /* goroutine 1 runs */
+	wf_a32 up; /* goroutine 1 runs */
 	int plain; /* threads of the program, but for the one that calls weft_run */
 } s;
 
@@ -202,7 +200,7 @@ run_world(int (*fn)(void *), int procs)
 static void
 loud(void)
 {
-	s.up = true;
+	at_store_rel(&s.up, 1);
 	sim_wake(&s.up, SIM_THREADS);
 	sim_quiet(false);
 }
@@ -239,8 +237,9 @@ main_join_two(void *arg)
 	return 0;
 }
 
-WORLD(join_two, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_join_two, NULL, false}},
-		      .random = 20000};
+WORLD(join_two,
+      2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_join_two, NULL, false}}, .random = 20000,
+	    .mutants = {SIM_MUTANT(MUT_PARK_TRAMPOLINE), SIM_MUTANT(MUT_PARK_COMMIT_EARLY)}};
 
 static int
 main_fork_two(void *arg)
@@ -318,8 +317,8 @@ static void
 plain_thread(void *arg)
 {
 	(void)arg;
-	if (!s.up)
-		sim_block(&s.up);
+	while (!at_load_acq(&s.up))
+		sim_futex_wait(&s.up, 0, false);
 	go(child, &s.wg);
 	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
 	SIM_CHECK(s.ran >= 1);
@@ -334,6 +333,7 @@ main_plain(void *arg)
 	weft_wg_add(&s.wg2, 1);
 	loud();
 	SIM_CHECK(weft_wg_wait(&s.wg2) == 0);
+	sim_quiet(true);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_globq.c: the queues that every P can reach. qemu */
+/* t_globq.c: the queues that every P can reach. qemu, not-tsan: it does not see the lock */
 #include "test.h"
 
 #include "core/globq.h"

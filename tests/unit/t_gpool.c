@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_gpool.c: birth and reuse of Gs. qemu */
+/* t_gpool.c: birth and reuse of Gs. qemu, not-tsan: it does not see the lock */
 #include "test.h"
 
 #include "core/gpool.h"

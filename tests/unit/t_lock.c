@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_lock.c: the mutex and the note. qemu */
+/* t_lock.c: the mutex and the note. qemu, not-tsan: it does not see the lock */
 #include "test.h"
 
 #include "base/check.h"
