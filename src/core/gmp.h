@@ -17,6 +17,12 @@
 #include "core/gstatus.h"
 #include "core/runq.h"
 
+#ifdef WF_TINY
+enum { WF_GRACE = 1 };
+#else
+enum { WF_GRACE = 64 }; /* pauses, about 3 us: what another core needs to begin with a lone G */
+#endif
+
 enum {
 	WF_PROCS_MAX = 1024,
 	WF_MASK_WORDS = WF_PROCS_MAX / 64,
@@ -83,6 +89,9 @@ struct wf_m {
 	int *errno_address; /* of this thread */
 	struct wf_rand rand;
 	bool spinning;
+	uint32_t grace;                  /* pauses before it takes little: see learn_grace */
+	uint32_t stole_tick;             /* its P's tick at its last theft ... */
+	int64_t stole_ns;                /* ... and the time; 0: judged */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	bool plain;                      /* not ours: a thread of the program */
 	wf_a32 at_rest;                  /* a plain thread sleeps inside: see wf_plain_wait */

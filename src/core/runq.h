@@ -21,8 +21,9 @@
 #include "core/glist.h"
 
 #ifdef WF_TINY
-enum { WF_RUNQ_SIZE = 4 };
+enum { WF_RUNQ_SIZE = 4, WF_RUNQ_FEW = 1 };
 #else
+enum { WF_RUNQ_FEW = 15 };   /* Gs not worth a theft unless the victim is stuck */
 enum { WF_RUNQ_SIZE = 256 }; /* slots; Go's value: half of it is one batch to the global queue */
 #endif
 _Static_assert((WF_RUNQ_SIZE & (WF_RUNQ_SIZE - 1)) == 0, "indices wrap by mask");
@@ -190,30 +191,36 @@ wf_runq_drain(struct wf_runq *q, struct wf_glist *l)
 
 /*
  * Thief. Copies half of the victim's ring (rounded up) to the thief's own slots from `at` on,
- * and commits by moving head. A lone G, runnext or the only one in the ring, is taken only with
- * `lone`, and only if it is still there after `grace` looks with a pause in between: the victim
- * is likely to run it in the time that a move to another core would take. Returns how many.
+ * and commits by moving head. A few Gs, or a lone runnext, are taken only with `lone`, and only
+ * if the victim has not begun with them after `grace` pauses: it is likely to run them in the
+ * time that a move to another core takes, and a thief that nibbles slows its victim down. The
+ * pauses look at nothing, so as not to pull the victim's cache lines away. Returns how many.
  */
 static inline uint32_t
 wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lone, uint32_t grace)
 {
+	const uint32_t few = WF_RUNQ_FEW + grace / 8; /* the more patient, the more it leaves */
+
 	for (;;) {
 		uint32_t h =
 		    at_load_acq(&victim->head); /* acq: synchronises with other consumers */
 		uint32_t t = at_load_acq(&victim->tail); /* acq: RQ-2, the slots are written */
 		uint32_t n = t - h;
 
-		if (n <= 1) {
+		if (n <= few && n < WF_RUNQ_SIZE / 2) {
 			struct wf_g *next = at_load_rlx(&victim->next); /* rlx: confirmed by CAS */
 
 			if (!lone || (n == 0 && !next))
 				return 0;
-			for (; grace > 0; grace--) {
-				cpu_relax();
-				/* rlx: hints */
-				if (at_load_rlx(&victim->head) != h ||
-				    at_load_rlx(&victim->next) != next)
+			if (grace > 0) {
+				for (; grace > 0; grace--)
+					cpu_relax();
+				/* rlx: hints. Consumed, not stuck: leave it to the victim */
+				if (n == 0 && at_load_rlx(&victim->next) != next)
 					return 0;
+				if (n > 0 && at_load_rlx(&victim->head) != h)
+					lone = false;
+				continue;
 			}
 			if (n == 0) {
 				if (!wf_runq_take_next(victim, next))

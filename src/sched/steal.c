@@ -12,11 +12,13 @@
 
 enum {
 	PASSES = 4,
+	GRACE = WF_GRACE,
 #ifdef WF_TINY
-	GRACE = 1,
+	GRACE_MAX = 1,
 #else
-	GRACE = 64, /* pauses, about 3 us: as long as another core needs to begin with it */
+	GRACE_MAX = 1024, /* pauses, about 50 us */
 #endif
+	SHORT_NS = 500, /* a goroutine's run: a few transfers of cache lines between cores */
 };
 
 static struct {
@@ -67,10 +69,10 @@ wf_steal_walk_next(struct wf_steal_walk *w, uint32_t *p)
 }
 
 static struct wf_g *
-steal_from(struct wf_p *p, struct wf_p *victim, bool last)
+steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 {
 	uint32_t n;
-	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, GRACE, &n); /* STEAL-2 */
+	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, m->grace, &n); /* STEAL-2 */
 
 	if (!g && (g = wf_forkq_steal(&victim->forkq)))
 		n = 1;
@@ -80,13 +82,35 @@ steal_from(struct wf_p *p, struct wf_p *victim, bool last)
 		at_store_rlx(&victim->lone_local, 0); /* rlx: a heuristic, see wf_submit */
 	at_bump(&p->n_steals, 1);                     /* rlx: counters */
 	at_bump(&p->n_stolen, n);
+	m->stole_ns = os_now_ns();
+	m->stole_tick = at_load_rlx(&p->tick); /* rlx: our own */
 	return g;
+}
+
+/*
+ * Out of work again after a theft: was it worth it? Goroutines that are over in less time than
+ * their cache lines need to change cores are better left where they are; then the next theft
+ * waits longer, and leaves more, so that what it moves is worth the trip.
+ */
+static void
+learn_grace(struct wf_m *m, struct wf_p *p)
+{
+	uint32_t ran = at_load_rlx(&p->tick) - m->stole_tick; /* rlx: our own */
+
+	if (m->stole_ns == 0 || ran == 0)
+		return;
+	if ((os_now_ns() - m->stole_ns) / ran < SHORT_NS)
+		m->grace = m->grace < GRACE_MAX ? m->grace * 2 : GRACE_MAX;
+	else
+		m->grace = m->grace > GRACE ? m->grace / 2 : GRACE;
+	m->stole_ns = 0;
 }
 
 /* On g0, spinning, with P p whose queue is empty. */
 struct wf_g *
 wf_steal(struct wf_m *m, struct wf_p *p)
 {
+	learn_grace(m, p);
 	for (int pass = 0; pass < PASSES; pass++) {
 		struct wf_steal_walk w;
 		uint32_t i;
@@ -102,7 +126,7 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 			/* rlx: a hint; idle Ps have empty queues */
 			if (victim == p || at_load_rlx(&victim->state) != WF_P_RUNNING)
 				continue;
-			if ((g = steal_from(p, victim, pass == PASSES - 1)))
+			if ((g = steal_from(m, p, victim, pass == PASSES - 1)))
 				return g;
 		}
 	}

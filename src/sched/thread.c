@@ -80,6 +80,8 @@ wf_m_alloc(bool plain)
 	m->old_p = NULL;
 	m->pending = WF_PEND_NONE;
 	m->spinning = false;
+	m->grace = WF_GRACE;
+	m->stole_ns = 0;
 	m->spin_rounds = 8;
 	m->futexes = 0;
 	m->held_ranks = 0;

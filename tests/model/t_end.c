@@ -38,8 +38,9 @@ wf_deadlock_suspected(void)
 }
 
 void
-wf_deadlock_report(void)
+wf_deadlock_report(uint64_t idle_seq)
 {
+	(void)idle_seq;
 }
 
 void
@@ -149,12 +150,14 @@ SCENARIO(end_beside_n_call) = {
     .setup = setup_membarrier,
     .threads = {{calls_n, &rig.m[0], false}, {ender, NULL, false}},
     .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_END_NO_FENCE)},
 };
 
 SCENARIO(end_beside_n_call_fenced) = {
     .setup = setup_fence,
     .threads = {{calls_n, &rig.m[0], false}, {ender, NULL, false}},
     .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_END_NO_FENCE)},
 };
 
 SCENARIO(end_beside_b_call) = {

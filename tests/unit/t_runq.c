@@ -140,7 +140,7 @@ TEST(steal_takes_half_rounded_up)
 		uint32_t took;
 
 		fill(0, n);
-		g = wf_runq_steal(&thief, &q, false, 0, &took);
+		g = wf_runq_steal(&thief, &q, true, 0, &took);
 		EXPECT_EQ(took, n - n / 2);
 		EXPECT_EQ(wf_runq_len(&q), n / 2);
 		EXPECT_EQ(wf_runq_len(&thief), took - 1);
@@ -153,6 +153,20 @@ TEST(steal_takes_half_rounded_up)
 	}
 }
 
+/* STEAL-2 */
+TEST(a_few_stay_unless_asked_for)
+{
+	uint32_t n;
+
+	fill(0, WF_RUNQ_FEW);
+	EXPECT(wf_runq_steal(&thief, &q, false, 0, &n) == NULL);
+	EXPECT_EQ(wf_runq_len(&q), WF_RUNQ_FEW);
+	fill(WF_RUNQ_FEW, 1);
+	EXPECT(wf_runq_steal(&thief, &q, false, 0, &n) != NULL);
+	EXPECT_EQ(n, (WF_RUNQ_FEW + 1) / 2);
+}
+
+/* STEAL-2 */
 TEST(lone_goroutine_stays_unless_asked_for)
 {
 	uint32_t n;
