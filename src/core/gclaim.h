@@ -3,8 +3,8 @@
  * gclaim.h: several may wake one sleeper, one wins.
  *
  * g->claim holds the number of the wait and whether it is open. The commit of the sleeper's park
- * opens it, when its context is saved and its status published (PARK-1: a waker needs no lock to
- * claim), each waker (a value, a deadline, a cancel) tries to close it, and only the
+ * opens it, when its context is saved and its status published (PARK-1), so that a waker
+ * needs no lock to claim, each waker (a value, a deadline, a cancel) tries to close it, and only the
  * one that does may write results and ready the G. A waker that comes late, even after the G
  * was reused, holds an old number and fails.
  *

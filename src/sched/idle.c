@@ -73,7 +73,7 @@ took(struct wf_p *p)
 	at_add_acqrel(&wf_sched.npidle, (uint32_t)-1); /* acqrel: only a count */
 	at_store_rlx(&p->state, WF_P_RUNNING);         /* rlx: a hint for thieves */
 	wf_trace(WF_TR_P, WF_P_RUNNING, p);
-	fence_seq(); /* the P before the look; pairs with the monitor's deep sleep, MON-2 */
+	fence_seq(); /* the P before the look; pairs with the monitor's deep sleep, MON-1 */
 	if (at_load_rlx(&wf_sched.monitor_sleeps)) /* rlx: fenced */
 		wf_monitor_wake();
 }

@@ -7,9 +7,10 @@
  * work waits is taken back (handoff.h). Looks are 50 us apart while something happens and back
  * off to 10 ms; with every P idle the monitor sleeps until one is not.
  *
- * MON-1: a look after an oversleep (stopped process, throttled CPU) judges nobody: the samples
- *        are taken anew.
- * MON-2: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
+ * A look after an oversleep (stopped process, throttled CPU) judges nobody: the samples are taken
+ * anew.
+ *
+ * MON-1: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
  */
 #include "core/stack.h"
 #include "sched/sched.h"
@@ -145,11 +146,11 @@ forget_samples(int64_t now)
 static bool
 all_idle(void)
 {
-	/* rlx: fenced by MON-2 */
+	/* rlx: fenced by MON-1 */
 	return at_load_rlx(&wf_sched.npidle) == at_load_rlx(&wf_sched.procs);
 }
 
-/* Nothing has happened for long. MON-2 */
+/* Nothing has happened for long. MON-1 */
 static void
 deep_sleep(void)
 {
@@ -193,7 +194,7 @@ look(int64_t now, int64_t slept)
 
 	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)now); /* rlx: only shown to people */
 	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
-		forget_samples(now); /* MON-1 */
+		forget_samples(now);
 	mon.seen = now;
 	did = wake_for_waiting_work();
 	return retake(now) || did;

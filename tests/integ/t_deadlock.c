@@ -160,6 +160,7 @@ waits_for_thread(void)
 	return rc;
 }
 
+/* DEAD-2 */
 TEST(no_report_while_a_plain_thread_exists)
 {
 	for (int i = 0; i < 3; i++)
@@ -236,6 +237,7 @@ relays(void)
 	return 0;
 }
 
+/* DEAD-1 */
 TEST(no_false_report_in_a_relay)
 {
 	EXPECT_EQ(weft_run(relays), 0);

@@ -55,6 +55,7 @@ each_its_own(void)
 	return 0;
 }
 
+/* SELF-1 */
 TEST(errno_survives_yields_and_moves)
 {
 	EXPECT_EQ(weft_run(each_its_own), 0);

@@ -290,6 +290,7 @@ many_live(void)
 	return 0;
 }
 
+/* SPAWN-1 */
 TEST(hundred_thousand_live_goroutines)
 {
 	EXPECT_EQ(weft_run(many_live), 0);

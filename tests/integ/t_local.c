@@ -40,6 +40,7 @@ each_its_own(void)
 	return 0;
 }
 
+/* LOCAL-1 */
 TEST(each_goroutine_has_its_own)
 {
 	EXPECT_EQ(weft_run(each_its_own), 0);

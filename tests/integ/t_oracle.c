@@ -105,6 +105,7 @@ load_of_all_kinds(void)
 	return 0;
 }
 
+/* GST-1, GST-3 */
 TEST(every_change_under_load_is_legal)
 {
 	uint64_t births = 0, ends = 0;

@@ -137,6 +137,7 @@ stop_the_world_often(void)
 	return 0;
 }
 
+/* STW-1 */
 TEST(stop_the_world_does_not_deadlock)
 {
 	EXPECT_EQ(weft_run(stop_the_world_often), 0);

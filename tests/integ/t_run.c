@@ -72,6 +72,7 @@ wait_for_other_run(void)
 	return other_result;
 }
 
+/* RUN-1 */
 TEST(second_run_at_the_same_time_is_busy)
 {
 	EXPECT_EQ(weft_run(wait_for_other_run), -EBUSY);
@@ -209,6 +210,7 @@ leave_parked_and_runnable(void)
 	return 0;
 }
 
+/* RUN-2 */
 TEST(goroutines_left_over_are_dropped)
 {
 	int runs = scaled(40);
@@ -242,6 +244,7 @@ calls_all_the_time(void *arg)
 	return NULL;
 }
 
+/* M-1, M-3 */
 TEST(runs_end_under_calls_from_plain_threads)
 {
 	pthread_t t[3];

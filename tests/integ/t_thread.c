@@ -63,6 +63,7 @@ threads_come_and_go(void)
 	return 0;
 }
 
+/* LEASE-1, M-2 */
 TEST(records_of_ended_threads_are_used_again)
 {
 	long pages;

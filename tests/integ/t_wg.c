@@ -167,6 +167,7 @@ many_waiters(void)
 	return 0;
 }
 
+/* WAIT-3 */
 TEST(all_waiters_of_one_group_are_woken)
 {
 	EXPECT_EQ(weft_run(many_waiters), 0);
@@ -302,6 +303,7 @@ free_after_wait(void)
 	return 0;
 }
 
+/* WG-1, SYNC-1 */
 TEST(group_may_be_freed_right_after_wait)
 {
 	EXPECT_EQ(weft_run(free_after_wait), 0);
@@ -341,6 +343,7 @@ last_waiter_frees(void)
 	return 0;
 }
 
+/* WG-2 */
 TEST(the_last_of_several_waiters_may_free)
 {
 	EXPECT_EQ(weft_run(last_waiter_frees), 0);

@@ -209,6 +209,7 @@ keep_all(void)
 	return 0;
 }
 
+/* SPAWN-2 */
 TEST(registers_and_stack_survive_switches)
 {
 	EXPECT_EQ(weft_run(keep_all), 0);

@@ -167,6 +167,7 @@ setup_two_loops(void)
 	rig.spare[rig.spares++] = &rig.m[4];
 }
 
+/* IDLE-2 */
 SCENARIO(plain_submit_two_drop) = {
     .setup = setup_two_loops,
     .threads = {{submit_global, &rig.m[0], false},
@@ -210,6 +211,7 @@ setup_three_ps(void)
 		rig.spare[rig.spares++] = &rig.m[i];
 }
 
+/* IDLE-4 */
 SCENARIO(last_spinner_wakes_next) = {
     .setup = setup_three_ps,
     .threads = {{submit_local_two, &rig.m[0], false}},

@@ -291,6 +291,7 @@ SCENARIO(owner_nn_monitor) = {
 		SIM_MUTANT(MUT_LEASE_NESTED)},
 };
 
+/* LEASE-6, GMP-2 */
 SCENARIO(owner_nb_monitor) = {
     .setup = setup_held,
     .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
@@ -343,6 +344,7 @@ SCENARIO(fenced_monitor_and_stopper) = {
     .check_end = check_end,
 };
 
+/* STW-2, STW-3 */
 SCENARIO(stopper_twice) = {
     .setup = setup_held,
     .threads = {{owner_bn, &rig.m[0], false}, {stopper, &s, false}},

@@ -306,6 +306,7 @@ check_fresh_next(void)
 	SIM_CHECK(s.started == 2);
 }
 
+/* PARK-1, PARK-2 */
 SCENARIO(park_then_fresh) = {
     .setup = setup_fresh_next,
     .threads = {M0, WAKER(3), WAKER(4)},
@@ -372,6 +373,7 @@ setup_asks(void)
 	add(0, &rig.p[0], asks);
 }
 
+/* PARK-3 */
 SCENARIO(park_ask) = {
     .setup = setup_asks,
     .threads = {M0, {opener, &rig.m[3], false}},

@@ -3,7 +3,7 @@
  * t_world.c: whole runs of tiny programs on the whole library (all files but base/os.c).
  *
  * What must hold: the program ends with its result, each goroutine has run once, nobody sleeps
- * for ever, no CHECK fails, no deadlock is reported where there is none. While the monitor looks
+ * for ever, no CHECK fails (LOOP-1, LOOP-2 and all others stand in the code), no deadlock is reported where there is none. While the monitor looks
  * every M sleeps only if nothing is queued: what it could repair is a violation here.
  * The library's variables are put back before each execution, so that all begin alike.
  * sources: tests/model/mark.c src/init.c src/base/lock.c src/core/?*.c src/obs/?*.c src/sched/?*.c src/wait/?*.c tests/model/mark.c tests/model/os_sim.c src/arch/x86_64.S -Wl,--wrap=os_sleep_ns,--wrap=os_thread_count

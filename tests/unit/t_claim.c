@@ -9,6 +9,7 @@
 
 static struct wf_g g;
 
+/* CLAIM-2, GST-2, PARK-4 */
 TEST(each_wait_is_claimed_once)
 {
 	for (int i = 0; i < 100; i++) {

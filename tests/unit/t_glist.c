@@ -21,6 +21,7 @@ expect_list(struct wf_glist *l, const char *order)
 	EXPECT_EQ(l->tail, last);
 }
 
+/* GLIST-1 */
 TEST(push_and_pop_keep_order)
 {
 	struct wf_glist l = {0};

@@ -11,6 +11,7 @@ enum { N = 1000 };
 static struct wf_g gs[N];
 static struct wf_globq q = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 
+/* GLOBQ-1, GLOBQ-2 */
 TEST(first_in_first_out)
 {
 	EXPECT(wf_globq_get(&q) == NULL);

@@ -67,6 +67,7 @@ TEST(freed_gs_are_used_again)
 	EXPECT(walked <= first + 8 * WF_MAGAZINE);
 }
 
+/* GPOOL-1 */
 TEST(flush_gives_everything_to_others)
 {
 	int before;

@@ -81,6 +81,7 @@ take_many(void **slot)
 	}
 }
 
+/* STK-1, STK-2 */
 TEST(slots_are_distinct_and_come_back)
 {
 	void *slot[MANY];
@@ -196,6 +197,7 @@ touches_guard(void)
 	*(volatile char *)(slot + wf_stack_guard_bytes(5) - 1) = 1;
 }
 
+/* STK-3 */
 TEST(guard_faults)
 {
 	char out[1024];
