@@ -97,24 +97,31 @@ canary_mark(void *slot, int class)
 	return mark;
 }
 
+/* True: this slot has a guard that faults. Threads may find out at the same time that the better
+   kind cannot be had: what counts for a slot is what was done to it. */
+static bool
+guard_faults(void *slot, size_t bytes)
+{
+	if (guard_kind == WF_GUARD_MADVISE) {
+		if (os_guard(slot, bytes) == 0)
+			return true;
+		guard_kind = WF_GUARD_MPROTECT;
+	}
+	return guard_kind == WF_GUARD_MPROTECT && os_protect_none(slot, bytes) == 0;
+}
+
 static void
 install_guard(void *slot, int class)
 {
-	size_t bytes = wf_stack_guard_bytes(class);
-
-	if (guard_kind == WF_GUARD_MADVISE && os_guard(slot, bytes) < 0)
-		guard_kind = WF_GUARD_MPROTECT;
-	if (guard_kind == WF_GUARD_MPROTECT && os_protect_none(slot, bytes) < 0) {
-		guard_kind = WF_GUARD_CANARY; /* out of mappings: vm.max_map_count */
-		/* acqrel: only uniqueness matters */
-		if (at_xchg_acqrel(&guard_said, 1) == 0 && wf_sched.debug)
-			wf_say("no more guard pages can be had; further stacks are checked by a "
-			       "canary when their goroutine ends (raise vm.max_map_count)");
-	}
-	if (guard_kind == WF_GUARD_CANARY) {
-		*(uint64_t *)slot = CANARY;
-		*canary_mark(slot, class) = 1;
-	}
+	if (guard_faults(slot, wf_stack_guard_bytes(class)))
+		return;
+	guard_kind = WF_GUARD_CANARY; /* out of mappings: vm.max_map_count */
+	/* acqrel: only uniqueness matters */
+	if (at_xchg_acqrel(&guard_said, 1) == 0 && wf_sched.debug)
+		wf_say("no more guard pages can be had; further stacks are checked by a canary "
+		       "when their goroutine ends (raise vm.max_map_count)");
+	*(uint64_t *)slot = CANARY;
+	*canary_mark(slot, class) = 1;
 }
 
 bool

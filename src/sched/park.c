@@ -83,6 +83,7 @@ switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
 	m->pending = how;
 	m->pending_g = g;
 	g->errno_saved = (int16_t)*m->errno_address;
+	wf_tsan_release(g); /* for who drops it at the end of the run: wf_g_drop */
 	m->g = next;
 	if (next) {
 		wf_g_runs(next);
@@ -133,7 +134,8 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	struct wf_p *p = wf_m_p(m);
 	struct wf_g *g = m->g, *kid = wf_forkq_peek(&p->forkq);
 
-	/* rlx: as in wf_pick_direct */
+	/* kid->wg: a hint, it may be stolen already; looked at again below. rlx: as in
+	   wf_pick_direct */
 	if (!kid || kid->wg != wg || g->save || at_load_rlx(&m->lease) > WF_FENCED ||
 	    at_load_rlx(&wf_sched.stopping))
 		return false;

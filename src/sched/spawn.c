@@ -140,7 +140,8 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
-	if (wg && p && m->g && expects_join(m->g, site) && wf_forkq_push(&p->forkq, g))
+	if (wg && p && m->g && !(g->flags & WF_G_IDLE) && expects_join(m->g, site) &&
+	    wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
 	else
 		wf_submit(m, p, g, false);
@@ -276,6 +277,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 void
 wf_g_drop(struct wf_m *m, struct wf_g *g)
 {
+	wf_tsan_acquire(g);
 	wf_locals_free_hook(g->locals);
 	g->locals = NULL;
 	g->joiner = NULL;
