@@ -281,12 +281,29 @@ os_renew(void *addr, size_t bytes)
 }
 #endif
 
+/* Does reading this address fault? Asked of the kernel, which copies the set before it looks at
+   the impossible first argument. */
+static bool
+read_faults(const void *addr)
+{
+	enum { NO_SUCH_HOW = 0x7fff, SET_BYTES = 8 };
+
+	return syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, addr, NULL, SET_BYTES) < 0 &&
+	       errno == EFAULT;
+}
+
 int
 os_guard(void *addr, size_t bytes)
 {
-	if (fault("guard"))
+	static wf_a32 works; /* 0 not known, 1 yes, 2 no: an emulator may agree and do nothing */
+
+	if (fault("guard") || at_load_rlx(&works) == 2) /* rlx: only this word matters */
 		return -EINVAL;
-	return result(madvise(addr, bytes, MADV_GUARD_INSTALL));
+	if (madvise(addr, bytes, MADV_GUARD_INSTALL) < 0)
+		return -errno;
+	if (at_load_rlx(&works) == 0)
+		at_store_rlx(&works, read_faults(addr) ? 1 : 2);
+	return at_load_rlx(&works) == 1 ? 0 : -EINVAL;
 }
 
 int

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * t_save.c: thread state that follows a goroutine which asked for it, and only that one. qemu
+ * not-tsan: a thread-local of the test's own would look like a race of the goroutines that share it
  */
 #include "test.h"
 
