@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* aarch64.S: wf_ctx_switch and wf_ctx_start for AAPCS64; see ctx.h. */
+/* aarch64.S: wf_ctx_switch, wf_ctx_call and wf_ctx_start for AAPCS64; see ctx.h. */
 #include "arch/ctx.h"
 
 	.text
@@ -33,16 +33,7 @@
 	str	x9, [x0]
 .endm
 
-/* void *wf_ctx_switch(void **save_sp x0, void *to_sp x1, void *pass x2) */
-	.globl	wf_ctx_switch
-	.hidden	wf_ctx_switch
-	.type	wf_ctx_switch, %function
-	.p2align 5
-wf_ctx_switch:
-	.cfi_startproc
-	save_callee_saved
-	mov	sp, x1			/* the other context has the same frame: the CFI goes on */
-	mov	x0, x2
+.macro restore_callee_saved
 	ldp	x19, x20, [sp, #0]
 	ldp	x21, x22, [sp, #16]
 	ldp	x23, x24, [sp, #32]
@@ -55,9 +46,45 @@ wf_ctx_switch:
 	ldp	d14, d15, [sp, #144]
 	add	sp, sp, #WF_CTX_BYTES
 	.cfi_adjust_cfa_offset -WF_CTX_BYTES
-	br	x30
+.endm
+
+/* void *wf_ctx_switch(void **save_sp x0, void *to_sp x1, void *pass x2) */
+	.globl	wf_ctx_switch
+	.hidden	wf_ctx_switch
+	.type	wf_ctx_switch, %function
+	.p2align 5
+wf_ctx_switch:
+	.cfi_startproc
+	save_callee_saved
+	mov	sp, x1			/* the other context has the same frame: the CFI goes on */
+	mov	x0, x2
+	restore_callee_saved
+	ret
 	.cfi_endproc
 	.size	wf_ctx_switch, . - wf_ctx_switch
+
+/* void *wf_ctx_call(void **save_sp x0, void *top x1, void *(*fn)(void *) x2, void *pass x3) */
+	.globl	wf_ctx_call
+	.hidden	wf_ctx_call
+	.type	wf_ctx_call, %function
+	.p2align 5
+wf_ctx_call:
+	.cfi_startproc
+	save_callee_saved
+	mov	x19, sp			/* fn keeps it, on whichever thread it returns */
+	.cfi_remember_state
+	.cfi_def_cfa_register x19
+	.cfi_undefined x30		/* as in wf_ctx_start */
+	mov	sp, x1
+	mov	x29, #0
+	mov	x0, x3
+	blr	x2
+	mov	sp, x19
+	.cfi_restore_state
+	restore_callee_saved
+	ret
+	.cfi_endproc
+	.size	wf_ctx_call, . - wf_ctx_call
 
 /* void *wf_ctx_start(void **save_sp x0, void *top x1, void (*entry)(void *) x2, void *pass x3) */
 	.globl	wf_ctx_start

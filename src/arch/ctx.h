@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctx.h: two operations on stacks, written in assembly so that no compiler reasons about them.
+ * ctx.h: three operations on stacks, written in assembly so that no compiler reasons about them.
  *
  * A suspended context is one stack pointer; below it stand the callee-saved registers and the
  * address to go on at, in the order of the enum. `pass` travels in a register from the side
@@ -31,6 +31,11 @@
 /* Save this context in *save_sp and go on with to_sp. Returns, when somebody switches back, what
    that one passed. */
 void *wf_ctx_switch(void **save_sp, void *to_sp, void *pass);
+
+/* Save this context in *save_sp and call fn(pass) on an empty stack that ends at top. Returns what
+   fn returns: a call like any other, but that the thread may be another one by then. Or somebody
+   switches to *save_sp, and never to the other stack again: then as wf_ctx_switch. */
+void *wf_ctx_call(void **save_sp, void *top, void *(*fn)(void *pass), void *pass);
 
 /* Save this context in *save_sp and call entry(pass) on an empty stack that ends at top (16-byte
    aligned). entry never returns. Returns as wf_ctx_switch. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* x86_64.S: wf_ctx_switch and wf_ctx_start for the System V ABI; see ctx.h. */
+/* x86_64.S: wf_ctx_switch, wf_ctx_call and wf_ctx_start for the System V ABI; see ctx.h. */
 #include "arch/ctx.h"
 
 	.text
@@ -25,17 +25,7 @@
 	.cfi_rel_offset r15, 0
 .endm
 
-/* void *wf_ctx_switch(void **save_sp %rdi, void *to_sp %rsi, void *pass %rdx) */
-	.globl	wf_ctx_switch
-	.hidden	wf_ctx_switch
-	.type	wf_ctx_switch, @function
-	.p2align 5
-wf_ctx_switch:
-	.cfi_startproc
-	save_callee_saved
-	movq	%rsp, (%rdi)
-	movq	%rsi, %rsp		/* the other context has the same frame: the CFI goes on */
-	movq	%rdx, %rax
+.macro restore_callee_saved
 	popq	%r15
 	.cfi_adjust_cfa_offset -8
 	popq	%r14
@@ -48,9 +38,47 @@ wf_ctx_switch:
 	.cfi_adjust_cfa_offset -8
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
+.endm
+
+/* void *wf_ctx_switch(void **save_sp %rdi, void *to_sp %rsi, void *pass %rdx) */
+	.globl	wf_ctx_switch
+	.hidden	wf_ctx_switch
+	.type	wf_ctx_switch, @function
+	.p2align 5
+wf_ctx_switch:
+	.cfi_startproc
+	save_callee_saved
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp		/* the other context has the same frame: the CFI goes on */
+	movq	%rdx, %rax
+	restore_callee_saved
 	ret
 	.cfi_endproc
 	.size	wf_ctx_switch, . - wf_ctx_switch
+
+/* void *wf_ctx_call(void **save_sp %rdi, void *top %rsi, void *(*fn)(void *) %rdx, void *pass %rcx) */
+	.globl	wf_ctx_call
+	.hidden	wf_ctx_call
+	.type	wf_ctx_call, @function
+	.p2align 5
+wf_ctx_call:
+	.cfi_startproc
+	save_callee_saved
+	movq	%rsp, (%rdi)
+	movq	%rsp, %rbx		/* fn keeps it, on whichever thread it returns */
+	.cfi_remember_state
+	.cfi_def_cfa_register rbx
+	.cfi_undefined rip		/* as in wf_ctx_start */
+	movq	%rsi, %rsp
+	xorl	%ebp, %ebp
+	movq	%rcx, %rdi
+	callq	*%rdx
+	movq	%rbx, %rsp
+	.cfi_restore_state
+	restore_callee_saved
+	ret
+	.cfi_endproc
+	.size	wf_ctx_call, . - wf_ctx_call
 
 /* void *wf_ctx_start(void **save_sp %rdi, void *top %rsi, void (*entry)(void *) %rdx, void *pass %rcx) */
 	.globl	wf_ctx_start

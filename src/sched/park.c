@@ -161,8 +161,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	m->pending_g = g;
 	wf_g_runs(kid);
 	m->g = kid;
-	m = wf_switch_to_g(m, &g->sp, &g->san, kid);
-	*mp = resumed(m, g);
+	*mp = resumed(wf_call_kid(m, p, g, kid), g);
 	return true;
 }
 

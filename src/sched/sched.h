@@ -11,6 +11,7 @@ int64_t wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr 
 		 struct weft_wg *wg, const void *arg, size_t bytes, unsigned flags);
 void wf_g_main(void *m);                        /* first-run trampoline */
 void wf_g_bury(struct wf_m *m, struct wf_g *g); /* stack and G go back; off its stack */
+struct wf_m *wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid);
 void wf_g_drop(struct wf_m *m, struct wf_g *g);
 struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
 extern uint8_t wf_default_class;

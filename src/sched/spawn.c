@@ -210,14 +210,10 @@ measure_stack(struct wf_p *p, struct wf_g *g)
 		list_site(g->site);
 }
 
-/*
- * The running goroutine is over. With at_base (nothing but wf_g_main below us on this stack) it
- * may return: then m->g is a fresh goroutine that takes over the stack.
- */
-struct wf_m *
-wf_g_exit(struct wf_m *m, int rc, bool at_base)
+/* The running goroutine is over: everybody is told. Its stack is still in use. */
+static void
+finish(struct wf_m *m, struct wf_g *g, int rc)
 {
-	struct wf_g *g = m->g, *next;
 	struct wf_p *p = wf_m_p(m);
 
 	if (unlikely(g->locals != NULL)) {
@@ -242,7 +238,19 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	}
 	measure_stack(p, g);
 	wf_g_dies(g);
+}
 
+/*
+ * The running goroutine is over. With at_base (nothing but wf_g_main below us on this stack) it
+ * may return: then m->g is a fresh goroutine that takes over the stack.
+ */
+struct wf_m *
+wf_g_exit(struct wf_m *m, int rc, bool at_base)
+{
+	struct wf_g *g = m->g, *next;
+	struct wf_p *p = wf_m_p(m);
+
+	finish(m, g, rc);
 	next = g->joiner;
 	if (next) { /* back to the parent that has waited for just this */
 		g->joiner = NULL;
@@ -289,6 +297,46 @@ __attribute__((no_sanitize("undefined"))) static int
 call_entry(struct wf_g *g)
 {
 	return g->site->fn(g->arg);
+}
+
+/* The other base of a goroutine's stack: it is called by the parent that waits for it, and returns
+   to it, with the M it has ended on. */
+static void *
+kid_main(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_g *kid = m->g, *parent;
+
+	wf_asan_arrive(NULL, NULL, NULL);
+	wf_arrived(m); /* PARK-2 */
+	wf_tsan_acquire(kid);
+	*m->errno_address = 0;
+	wf_leave(m);
+	int rc = call_entry(kid);
+	m = wf_enter(WF_CALL_B); /* another thread, perhaps */
+	finish(m, kid, rc);
+	parent = kid->joiner;
+	kid->joiner = NULL;
+	wf_g_readied(parent);
+	wf_g_runs(parent);
+	at_bump(&wf_m_p(m)->n_switches, 1); /* rlx: a counter */
+	m->g = parent;
+	m->pending = WF_PEND_DEAD; /* SPAWN-2 */
+	m->pending_g = kid;
+	wf_asan_leave(NULL, parent->stack, wf_stack_bytes(parent->stack_class));
+	wf_tsan_switch(parent->san);
+	return m;
+}
+
+/* Holder of p, on the running goroutine g, whose context goes to g->sp: kid, fresh and RUNNING,
+   runs until it ends. Returns the M that g goes on with. */
+struct wf_m *
+wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid)
+{
+	wf_bind_stack(p, kid);
+	wf_asan_leave(&g->san, kid->stack, wf_stack_bytes(kid->stack_class));
+	wf_tsan_switch(kid->san);
+	return wf_ctx_call(&g->sp, wf_stack_top(kid->stack, kid->stack_class), kid_main, m);
 }
 
 /* First-run trampoline: the base of every goroutine stack. */
