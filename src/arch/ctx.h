@@ -28,6 +28,9 @@
 
 #ifndef __ASSEMBLER__
 
+_Static_assert(WF_CTX_PC_OFF == WF_CTX_FP_OFF + 8, "a frame record: frame pointer, then address");
+_Static_assert(WF_CTX_PC_OFF + 8 <= WF_CTX_BYTES, "inside the frame");
+
 /* Save this context in *save_sp and go on with to_sp. Returns, when somebody switches back, what
    that one passed. */
 void *wf_ctx_switch(void **save_sp, void *to_sp, void *pass);
