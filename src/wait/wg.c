@@ -35,9 +35,9 @@ misuse(void)
 	    "weft_wg_go");
 }
 
-/* In the runtime, any thread. */
-void
-wf_wg_add(struct wf_m *m, struct weft_wg *wg, int64_t n)
+/* Adds n; true if that leaves waiters to be woken. Any thread. */
+static bool
+count(struct weft_wg *wg, int64_t n)
 {
 	uint64_t delta = (uint64_t)n * WF_WG_ONE;
 	uint64_t word;
@@ -47,36 +47,43 @@ wf_wg_add(struct wf_m *m, struct weft_wg *wg, int64_t n)
 	word = at_add_acqrel(wf_wg_word(wg), delta) + delta;
 	if (unlikely((int64_t)word < 0))
 		misuse();
-	if (unlikely(word == WF_WG_WAITED))
-		wake_all(m, wg);
+	return word == WF_WG_WAITED;
 }
 
+/* In the runtime, any thread. */
 void
 wf_wg_done(struct wf_m *m, struct weft_wg *wg)
 {
-	wf_wg_add(m, wg, -1);
+	if (unlikely(count(wg, -1)))
+		wake_all(m, wg);
+}
+
+static void
+add(struct weft_wg *wg, int64_t n)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	bool wake = count(wg, n);
+
+	if (!m) { /* outside a run: who waited in an earlier one is gone, and its bit goes too */
+		if (wake)
+			at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2 */
+		return;
+	}
+	if (unlikely(wake))
+		wake_all(m, wg);
+	wf_leave(m);
 }
 
 WF_EXPORT void
 weft_wg_add(struct weft_wg *wg, int64_t n)
 {
-	struct wf_m *m = wf_enter(WF_CALL_N);
-
-	if (!m)
-		return;
-	wf_wg_add(m, wg, n);
-	wf_leave(m);
+	add(wg, n);
 }
 
 WF_EXPORT void
 weft_wg_done(struct weft_wg *wg)
 {
-	struct wf_m *m = wf_enter(WF_CALL_N);
-
-	if (!m)
-		return;
-	wf_wg_done(m, wg);
-	wf_leave(m);
+	add(wg, -1);
 }
 
 /* True: the caller waits (the bucket is locked); false: the count is zero. */

@@ -6,7 +6,6 @@
 #include "base/sanitizer.h"
 #include "sched/handoff.h"
 
-void wf_wg_add(struct wf_m *m, struct weft_wg *wg, int64_t n);
 void wf_wg_done(struct wf_m *m, struct weft_wg *wg);
 
 #endif

@@ -37,6 +37,43 @@ TEST(calls_before_the_first_run_say_so)
 	expect_refusals();
 }
 
+static struct weft_wg outside;
+
+static int
+waits_for_ever(void)
+{
+	return weft_wg_wait(&outside);
+}
+
+static int
+leaves_a_waiter(void)
+{
+	weft_go(waits_for_ever);
+	for (int i = 0; i < 10; i++)
+		weft_yield();
+	return 0;
+}
+
+static int
+counts_down_and_waits(void)
+{
+	weft_wg_done(&outside);
+	return weft_wg_wait(&outside);
+}
+
+/* Counted up before, down inside; a waiter that was dropped leaves nothing behind. */
+TEST(wait_group_counts_outside_a_run)
+{
+	weft_wg_add(&outside, 1);
+	EXPECT_EQ(weft_run(leaves_a_waiter), 0);
+	weft_wg_done(&outside);
+	EXPECT_EQ(outside.word_, 0);
+	weft_wg_add(&outside, 1);
+	EXPECT_EQ(weft_run(leaves_a_waiter), 0);
+	EXPECT_EQ(weft_run(counts_down_and_waits), 0);
+	EXPECT_EQ(outside.word_, 0);
+}
+
 static void *
 on_thread(void *arg)
 {
