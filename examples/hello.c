@@ -48,8 +48,8 @@ app(struct app *a)
 	printf("switches %llu   steals %llu (%llu goroutines)   wake-ups %llu   sum %ld\n",
 	       (unsigned long long)s.total.switches, (unsigned long long)s.total.steals,
 	       (unsigned long long)s.total.stolen, (unsigned long long)s.total.wakes, sum);
-	printf("next: ./weft run --procs 1 examples/hello.c, or WEFT_DEBUG=stacks=1 ./weft run "
-	       "examples/hello.c\n");
+	printf("next: %s\n", s.procs > 1 ? "./weft run --procs 1 examples/hello.c"
+					 : "WEFT_DEBUG=stacks=1 ./weft run examples/hello.c");
 	return sum == a->goroutines * (a->goroutines + 1) / 2 ? 0 : 1;
 }
 

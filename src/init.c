@@ -273,7 +273,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	if (rc < 0)
 		goto out_procs;
 	os_segv_install(wf_overflow_report);
-	wf_fatal_dump_hook = wf_debug_dump;
+	wf_fatal_dump_hook = wf_fatal_dump;
 	rc = launch(m, site, arg, bytes);
 	if (rc == 0 || at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: UP: end_run cleans up */
 		return rc;

@@ -10,7 +10,7 @@
 
 enum { LINE_BYTES = 1024 };
 
-void (*wf_fatal_dump_hook)(int fd);
+void (*wf_fatal_dump_hook)(int fd, bool internal);
 
 static wf_a32 going_down; /* the first thread to fail speaks; others wait for the end */
 
@@ -58,26 +58,31 @@ go_down_alone(void)
 		os_sleep_ns(INT64_C(1000000000));
 }
 
-static void
-dump_if_possible(void)
+/* True if there was one. */
+static bool
+dump_if_possible(bool internal)
 {
-	void (*dump)(int) = wf_fatal_dump_hook;
+	void (*dump)(int, bool) = wf_fatal_dump_hook;
 
 	wf_fatal_dump_hook = NULL; /* a failure inside the dump must not dump again */
 	if (dump)
-		dump(2);
+		dump(2, internal);
+	return dump != NULL;
 }
 
 void
 wf_fatal(const char *fmt, ...)
 {
-	va_list ap;
+	va_list ap, again;
 
 	go_down_alone();
 	va_start(ap, fmt);
+	va_copy(again, ap);
 	say_v(2, "fatal: ", fmt, ap);
+	if (dump_if_possible(false)) /* the reason is what people look for at the end */
+		say_v(2, "ended by: ", fmt, again);
+	va_end(again);
 	va_end(ap);
-	dump_if_possible();
 	os_exit(WF_FATAL_STATUS);
 }
 
@@ -88,6 +93,6 @@ wf_broken(const char *file, int line, const char *what)
 	wf_say("internal check failed at %s:%d: %s. This is a bug in weft; please report it with "
 	       "the lines below.",
 	       file, line, what);
-	dump_if_possible();
+	dump_if_possible(true);
 	abort();
 }

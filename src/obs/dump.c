@@ -21,7 +21,8 @@
 
 enum {
 	FRAMES_MAX = 32,
-	SHOWN_MAX = 1000,        /* goroutines printed in full; the rest is counted */
+	SHOWN_MAX = 1000,        /* goroutines that weft_dump prints in full ... */
+	SHOWN_ON_FATAL = 50,     /* ... and the end of the process: its reason must stay in sight */
 	BUFFER_BYTES = 64 << 20, /* address space: only what is written is used */
 };
 
@@ -47,6 +48,10 @@ struct sink {
 	int fd;
 	char *buf; /* NULL: straight */
 	size_t len;
+	uint64_t most;    /* goroutines shown in full; the rest is counted */
+	bool unnamed;     /* a frame was shown without the name of its function */
+	uintptr_t pc;     /* the last frame shown ... */
+	uint64_t repeats; /* ... and how often it came again */
 };
 
 WF_PRINTF(2, 3) static void say(struct sink *o, const char *fmt, ...)
@@ -72,13 +77,32 @@ WF_PRINTF(2, 3) static void say(struct sink *o, const char *fmt, ...)
 }
 
 static void
+say_repeats(struct sink *o)
+{
+	if (o->repeats > 0)
+		say(o, "\t... the same frame %llu times more: recursion?",
+		    (unsigned long long)o->repeats);
+	o->repeats = 0;
+	o->pc = 0;
+}
+
+static void
 say_frame(struct sink *o, uintptr_t pc)
 {
 	Dl_info i;
 
-	if (pc && dladdr((void *)pc, &i) && i.dli_sname)
+	if (pc == o->pc) {
+		o->repeats++;
+		return;
+	}
+	say_repeats(o);
+	o->pc = pc;
+	if (pc && dladdr((void *)pc, &i) && i.dli_sname) {
 		say(o, "\t%s+0x%lx", i.dli_sname, (unsigned long)(pc - (uintptr_t)i.dli_saddr));
-	else if (pc && dladdr((void *)pc, &i) && i.dli_fname)
+		return;
+	}
+	o->unnamed = true;
+	if (pc && dladdr((void *)pc, &i) && i.dli_fname)
 		say(o, "\t%s(+0x%lx)", i.dli_fname, (unsigned long)(pc - (uintptr_t)i.dli_fbase));
 	else
 		say(o, "\t0x%lx", (unsigned long)pc);
@@ -88,16 +112,18 @@ say_frame(struct sink *o, uintptr_t pc)
 WF_NO_ASAN static void
 say_frames(struct sink *o, uintptr_t fp, uintptr_t lo, uintptr_t hi)
 {
-	for (int n = 0; n < FRAMES_MAX && fp >= lo && fp + 16 <= hi && fp % 8 == 0; n++) {
+	for (int shown = 0; shown < FRAMES_MAX && fp >= lo && fp + 16 <= hi && fp % 8 == 0;) {
 		uintptr_t next = ((uintptr_t *)fp)[0], pc = ((uintptr_t *)fp)[1];
 
 		if (pc == 0)
-			return;
+			break;
+		shown += pc != o->pc;
 		say_frame(o, pc);
 		if (next <= fp)
-			return;
+			break;
 		fp = next;
 	}
+	say_repeats(o);
 }
 
 /* A goroutine that does not run: its context stands at g->sp. */
@@ -140,7 +166,7 @@ say_g(struct wf_g *g, void *arg)
 
 	if (state == WF_FREE || !g->site || (g->flags & WF_G_OVER))
 		return;
-	if (++t->seen > SHOWN_MAX)
+	if (++t->seen > t->o->most)
 		return;
 	t->shown++;
 	snprintf(why, sizeof(why), "%s", state_text[state]);
@@ -156,7 +182,10 @@ say_g(struct wf_g *g, void *arg)
 	    g->name ? g->name : "");
 	if (state == WF_WAITING && g->wait_on)
 		say(t->o, "\twaits for %s %p", reason_text[g->reason], g->wait_on);
-	if (state == WF_RUNNING)
+	if (state == WF_RUNNING && wf_m()->g == g) /* our own */
+		say_frames(t->o, (uintptr_t)__builtin_frame_address(0), (uintptr_t)g->stack,
+			   (uintptr_t)g->stack + wf_stack_bytes(g->stack_class));
+	else if (state == WF_RUNNING)
 		say(t->o, "\t(running: its stack is not shown)");
 	else if (g->stack)
 		say_stack(t->o, g);
@@ -174,6 +203,8 @@ say_goroutines(struct sink *o)
 		say(o, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
 	if (t.seen == 0)
 		say(o, "no goroutines");
+	if (o->unnamed)
+		say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
 }
 
 static void
@@ -212,16 +243,27 @@ say_machine(struct sink *o)
 void
 wf_debug_dump(int fd)
 {
-	struct sink o = {.fd = fd};
+	struct sink o = {.fd = fd, .most = SHOWN_MAX};
 
 	say_goroutines(&o);
 	say_machine(&o);
 }
 
+/* A mistake of the program's: the scheduler's own state would only be noise. */
+void
+wf_fatal_dump(int fd, bool internal)
+{
+	struct sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
+
+	say_goroutines(&o);
+	if (internal || wf_sched.debug)
+		say_machine(&o);
+}
+
 WF_EXPORT void
 weft_dump(int fd)
 {
-	struct sink o = {.fd = fd};
+	struct sink o = {.fd = fd, .most = SHOWN_MAX};
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
 	if (!m || !(m = wf_world_lock(m))) {
@@ -253,6 +295,27 @@ wf_stack_census(int fd)
 
 /* ---- stack overflow */
 
+static void
+say_overflow_advice(struct sink *o, const struct wf_g *g)
+{
+	size_t more = 4 * wf_stack_bytes(g->stack_class),
+	       most = wf_stack_bytes(WF_STACK_CLASSES - 1);
+
+	if (o->unnamed)
+		say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
+	if (more > most)
+		more = most;
+	if (wf_stack_bytes(g->stack_class) == most)
+		say(o, "this is the largest stack there is: look for endless recursion");
+	else if (g->flags & WF_G_MAIN)
+		say(o, "give it more: WEFT_STACK=%zu, or stack_bytes in weft_configure", more);
+	else
+		say(o,
+		    "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
+		    "WEFT_STACK=%zu for all",
+		    more, g->site->name, more);
+}
+
 bool
 wf_overflow_report(void *addr, void *ucontext)
 {
@@ -272,9 +335,6 @@ wf_overflow_report(void *addr, void *ucontext)
 	    g->name ? g->name : "");
 	say_frames(&o, os_interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
 	say_birth(&o, g);
-	say(&o,
-	    "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
-	    "WEFT_STACK=%zu for all",
-	    4 * wf_stack_bytes(g->stack_class), g->site->name, 4 * wf_stack_bytes(g->stack_class));
+	say_overflow_advice(&o, g);
 	os_exit(WF_FATAL_STATUS);
 }

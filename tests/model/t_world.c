@@ -54,7 +54,7 @@ vars_reset(void)
 
 /* ---- what stands outside of the library here */
 
-void (*wf_fatal_dump_hook)(int fd);
+void (*wf_fatal_dump_hook)(int fd, bool internal);
 
 struct wf_m *
 wf_m(void)
