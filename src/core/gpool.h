@@ -34,7 +34,7 @@ wf_gpool_get(struct wf_cache *c)
 	c->gfree = g->link;
 	c->gfree_count--;
 	__builtin_prefetch(c->gfree, 1); /* the next birth writes its first two lines */
-	__builtin_prefetch((char *)c->gfree + WF_CACHE_LINE, 1);
+	__builtin_prefetch((void *)((uintptr_t)c->gfree + WF_CACHE_LINE), 1); /* NULL: no harm */
 	return g;
 }
 

@@ -89,20 +89,23 @@ weft_stats(struct weft_stats *s)
 	return 0;
 }
 
+/* Ends first, then births: a goroutine whose end was counted has its birth counted too. */
 WF_EXPORT int64_t
 weft_count(void)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
-	uint64_t n;
+	uint64_t exited, spawned;
 
 	if (!m)
 		return -ENOTSUP;
-	n = at_load_rlx(&wf_sched.n_spawned) - at_load_rlx(&wf_sched.n_exited); /* rlx: counters */
+	exited = at_load_acq(&wf_sched.n_exited); /* acq: before the loads of n_spawned */
 	for (uint32_t i = 0; i < wf_sched.np_made; i++)
-		n += at_load_rlx(&wf_sched.allp[i]->n_spawned) -
-		     at_load_rlx(&wf_sched.allp[i]->n_exited);
+		exited += at_load_acq(&wf_sched.allp[i]->n_exited); /* acq: as above */
+	spawned = at_load_rlx(&wf_sched.n_spawned);                 /* rlx: counters */
+	for (uint32_t i = 0; i < wf_sched.np_made; i++)
+		spawned += at_load_rlx(&wf_sched.allp[i]->n_spawned);
 	wf_leave(m);
-	return (int64_t)n;
+	return (int64_t)(spawned - exited);
 }
 
 WF_EXPORT int

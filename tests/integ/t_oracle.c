@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_oracle.c: every change of state that the trace points tell is a legal one. fence-mode */
+/* t_oracle.c: every change of state that the trace points tell is a legal one. fence-mode
+   not-tsan: the oracle reads the library's own words, whose order TSan is not told */
 #include "integ/helpers.h"
 
 #include "core/gmp.h"
