@@ -227,7 +227,8 @@ setup(uint32_t procs)
 	rig.p[0].fair = rig.p[1].fair = 4; /* the fairness tick is not the subject */
 	rig.spare[rig.spares++] = &rig.m[1];
 	rig.spare[rig.spares++] = &rig.m[2];
-	for (int i = 3; i < RIG_MS; i++) { /* threads of the program, outside */
+	rig.spare[rig.spares++] = &rig.m[6]; /* for the time another one is on its way to sleep */
+	for (int i = 3; i < 6; i++) {        /* threads of the program, outside */
 		rig.m[i].plain = true;
 		rig.m[i].in_rt.v = 0;
 	}
