@@ -261,7 +261,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 
 	configure_run();
 	wf_note_clear(&main_g.done);
-	wf_sched.ending = wf_sched.want_thread = false;
+	wf_sched.ending = false;
 	at_store_rlx(&wf_sched.main_done, 0); /* rlx: nobody else runs */
 	at_store_rlx(&wf_sched.id_next, 2);   /* rlx throughout: nobody else runs; 1 is taken */
 	at_add_rlx(&wf_sched.run, 1);

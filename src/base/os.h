@@ -61,8 +61,4 @@ typedef bool os_segv_fn(void *addr, void *ucontext); /* false: not ours, pass it
 int os_segv_install(os_segv_fn *fn);
 uintptr_t os_interrupted_fp(void *ucontext); /* frame pointer of the interrupted code */
 
-#ifdef WF_FAULT
-/* Names of the calls that can be made to fail: WEFT_FAULT=name:n[+] (n-th call; + and all after). */
-#endif
-
 #endif

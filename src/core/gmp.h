@@ -193,8 +193,7 @@ struct wf_sched {
 	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;
-	bool ending;      /* threads that stop are to end */
-	bool want_thread; /* a thread could not be had; the monitor finds the work that waits */
+	bool ending; /* threads that stop are to end */
 
 	/* const while running */
 	struct wf_p *allp[WF_PROCS_MAX];

@@ -190,7 +190,8 @@ idle_link(struct wf_m *m)
 	wf_sched.nmidle++;
 }
 
-/* No thread can be had: the P's work goes where others find it, and the monitor tries again. */
+/* No thread can be had: the P's work goes where others find it; the monitor, which sees work beside
+   an idle P, tries again. */
 static int
 start_failed(struct wf_p *p, bool spinning, int rc)
 {
@@ -202,9 +203,6 @@ start_failed(struct wf_p *p, bool spinning, int rc)
 	wf_idle_put(p);
 	if (spinning)
 		wf_spin_cancel();
-	wf_lock(&wf_sched.lock);
-	wf_sched.want_thread = true;
-	wf_unlock(&wf_sched.lock);
 	return rc;
 }
 
