@@ -10,6 +10,8 @@
 #define WEFT_H
 
 #include <weft/core.h>
+#include <weft/chan.h>
+#include <weft/scope.h>
 #include <weft/sync.h>
 
 #endif

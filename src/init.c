@@ -14,6 +14,7 @@
 #include "core/stack.h"
 #include "obs/obs.h"
 #include "sched/sched.h"
+#include "wait/chan.h"
 #include "wait/local.h"
 #include "wait/waitq.h"
 #include "wait/wg.h"
@@ -177,6 +178,9 @@ set_up(void)
 	os_on_fork_child(in_forked_child);
 	wf_held_ranks_hook = held_ranks;
 	wf_wg_done_hook = wf_wg_done;
+	wf_member_call_hook = wf_member_call;
+	wf_member_done_hook = wf_member_done;
+	wf_scope_exit_hook = wf_scope_exit;
 	wf_locals_copy_hook = wf_locals_copy;
 	wf_locals_free_hook = wf_locals_free;
 	wf_main_done_hook = main_done;
@@ -339,7 +343,8 @@ end_run(struct wf_m *m)
 	wf_monitor_stop();
 	wf_world_stop(NULL);
 	wf_ms_end();
-	wf_waitq_flush();
+	wf_waitq_flush(m);
+	wf_chans_flush(m);
 	empty_queues();
 	wf_gpool_each(drop_goroutine, m);
 	if (debug.census)

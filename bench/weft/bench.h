@@ -14,6 +14,7 @@
 
 #include <weft.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,27 @@ bench_must(const char *what, int64_t rc)
 	if (__builtin_expect(rc < 0, 0))
 		bench_die(what, rc);
 	return rc;
+}
+
+BENCH_UNUSED static inline void *
+bench_must_have(const char *what, void *p)
+{
+	if (__builtin_expect(p == NULL, 0))
+		bench_die(what, -ENOMEM);
+	return p;
+}
+
+/* weft_make that stops the program when there is no memory. */
+#define bench_make(T, cap) ((weft_chan(T))bench_must_have("weft_make", weft_make(T, cap)))
+
+/* Stops the program when a result is not what it must be. */
+BENCH_UNUSED static inline void
+bench_check(const char *row, int64_t result, int64_t expected)
+{
+	if (__builtin_expect(result == expected, 1))
+		return;
+	fprintf(stderr, "bench: %s: %" PRId64 " instead of %" PRId64 "\n", row, result, expected);
+	exit(1);
 }
 
 BENCH_UNUSED static struct bench_time

@@ -24,6 +24,11 @@ extern "C" {
 
 #define WEFT_ARG_MAX 128 /* bytes of a goroutine's argument struct */
 
+/* "file:line" of the place that uses a macro */
+#define WEFT_WHERE_      __FILE__ ":" WEFT_TEXT_(__LINE__)
+#define WEFT_TEXT_(...)  WEFT_TEXT2_(__VA_ARGS__)
+#define WEFT_TEXT2_(...) #__VA_ARGS__
+
 /* ---- records the macros fill in; fields ending in _ belong to the library */
 
 /* One per place in the source that starts goroutines. */

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* A counter that can be waited for. May be freed or reused as soon as weft_wg_wait has returned
-   to everybody who called it. */
+/* ---- wait groups: a counter that can be waited for. May be freed or reused as soon as
+   weft_wg_wait has returned to everybody who called it. */
 struct weft_wg {
 	uint64_t word_;
 };
@@ -18,6 +18,81 @@ struct weft_wg {
 WEFT_API void weft_wg_add(struct weft_wg *, int64_t n); /* N */
 WEFT_API void weft_wg_done(struct weft_wg *);           /* N */
 WEFT_API int weft_wg_wait(struct weft_wg *);            /* B; 0 or -errno */
+
+/* ---- mutexes. May be freed as soon as the last weft_unlock has been called by somebody who
+   knows that nobody else will lock it: unlocking does not touch it after it is free. */
+struct weft_mutex {
+	uint64_t word_;
+	uint64_t reserved_;
+};
+
+WEFT_API int weft_lock(struct weft_mutex *);        /* B; 0, whatever the scope says */
+WEFT_API int weft_lock_scoped(struct weft_mutex *); /* B; 0, -ETIMEDOUT or -ECANCELED */
+WEFT_API int weft_try_lock(struct weft_mutex *);    /* N; 1 locked, 0 not */
+WEFT_API void weft_unlock(struct weft_mutex *);     /* N */
+
+/* ---- locks that many readers or one writer hold */
+struct weft_rwmutex {
+	uint64_t word_;
+	uint64_t writer_;
+	uint64_t reserved_[2];
+};
+
+WEFT_API int weft_rlock(struct weft_rwmutex *);        /* B; 0, whatever the scope says */
+WEFT_API int weft_rlock_scoped(struct weft_rwmutex *); /* B; 0, -ETIMEDOUT or -ECANCELED */
+WEFT_API int weft_try_rlock(struct weft_rwmutex *);    /* N; 1 locked, 0 not */
+WEFT_API void weft_runlock(struct weft_rwmutex *);     /* N */
+WEFT_API int weft_wlock(struct weft_rwmutex *);        /* B; 0, whatever the scope says */
+WEFT_API int weft_wlock_scoped(struct weft_rwmutex *); /* B; 0, -ETIMEDOUT or -ECANCELED */
+WEFT_API int weft_try_wlock(struct weft_rwmutex *);    /* N; 1 locked, 0 not */
+WEFT_API void weft_wunlock(struct weft_rwmutex *);     /* N */
+
+/* ---- condition variables. weft_wait unlocks the mutex, waits for a signal, and has locked the
+   mutex again when it returns, also when it returns -ETIMEDOUT or -ECANCELED. */
+struct weft_cond {
+	uint64_t word_;
+};
+
+WEFT_API int weft_wait(struct weft_cond *, struct weft_mutex *); /* B; 0 or -errno */
+WEFT_API void weft_signal(struct weft_cond *);                   /* N; wakes one waiter */
+WEFT_API void weft_broadcast(struct weft_cond *);                /* N; wakes every waiter */
+
+/* ---- semaphores; a zero one has nothing to acquire until somebody releases */
+struct weft_sem {
+	uint64_t word_;
+	uint64_t reserved_;
+};
+
+WEFT_API int weft_sem_init(struct weft_sem *, int64_t n);    /* N; 0 or -EINVAL */
+WEFT_API int weft_acquire(struct weft_sem *, int64_t n);     /* B; 0 or -errno */
+WEFT_API int weft_try_acquire(struct weft_sem *, int64_t n); /* N; 1 acquired, 0 not */
+WEFT_API void weft_release(struct weft_sem *, int64_t n);    /* N */
+
+/* ---- what is done once. Every caller returns after fn is done, with the result of fn. */
+struct weft_once {
+	uint64_t word_;
+	int result_;
+	int reserved_;
+};
+
+#ifdef __cplusplus /* a function may share the name of a struct; g++ remarks on it */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+WEFT_API int weft_once(struct weft_once *, int (*fn)(void)); /* B */
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
+
+/* ---- barriers: n callers wait for each other, again and again. A waiter that leaves early, by
+   its scope, is not counted. */
+struct weft_barrier {
+	uint64_t word_;
+	uint64_t word2_;
+};
+
+WEFT_API int weft_barrier_init(struct weft_barrier *, int64_t n); /* N; 0 or -EINVAL */
+WEFT_API int weft_barrier_wait(struct weft_barrier *); /* B; 1 for one of them, 0 or -errno */
 
 #ifdef __cplusplus
 }

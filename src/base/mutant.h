@@ -28,6 +28,13 @@ enum wf_mutant_id {
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
 	MUT_END_NO_FENCE,          /* a call without a P enters unseen by the end of the run */
+	MUT_CHAN_NO_RECHECK,       /* a select enqueues without a second look, under the locks */
+	MUT_CHAN_READY_LOCKED,     /* the peer is readied before the channel is unlocked */
+	MUT_CHAN_LOSER_STAYS,      /* a select leaves its other waiters in their queues */
+	MUT_CHAN_TOUCH_READIED,    /* a waiter is touched after it was readied */
+	MUT_CHAN_FLAG_EARLY,       /* the cancelled flag is read before the claim is open */
+	MUT_CHAN_TOUCH_UNLOCKED,   /* the channel is touched after it was unlocked */
+	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
 	MUT_LEASE_NESTED,          /* a second enter inside the runtime; its leave ends both */
 };
 

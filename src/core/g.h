@@ -11,12 +11,28 @@
 #include <weft.h>
 
 struct wf_locals;
+struct weft_scope;
 
 /* Why a goroutine waits: one list, so that the number and the text cannot differ. */
 #define WF_REASONS(X)                                                                              \
 	X(WF_WAIT_NONE, "")                                                                        \
 	X(WF_WAIT_WG, "wait group")                                                                \
 	X(WF_WAIT_JOIN, "wait group, running its child")                                           \
+	X(WF_WAIT_GROUP, "end of group")                                                           \
+	X(WF_WAIT_LIMIT, "group limit")                                                            \
+	X(WF_WAIT_SEND, "chan send")                                                               \
+	X(WF_WAIT_RECV, "chan receive")                                                            \
+	X(WF_WAIT_SELECT, "select")                                                                \
+	X(WF_WAIT_NIL_SEND, "chan send (nil chan)")                                                \
+	X(WF_WAIT_NIL_RECV, "chan receive (nil chan)")                                             \
+	X(WF_WAIT_NO_CASE, "select (no cases)")                                                    \
+	X(WF_WAIT_MUTEX, "mutex lock")                                                             \
+	X(WF_WAIT_RLOCK, "rwmutex read lock")                                                      \
+	X(WF_WAIT_WLOCK, "rwmutex write lock")                                                     \
+	X(WF_WAIT_COND, "cond wait")                                                               \
+	X(WF_WAIT_SEM, "semaphore acquire")                                                        \
+	X(WF_WAIT_ONCE, "once")                                                                    \
+	X(WF_WAIT_BARRIER, "barrier")                                                              \
 	X(WF_WAIT_TEST, "test")
 
 enum wf_reason {
@@ -26,15 +42,17 @@ enum wf_reason {
 };
 
 enum wf_gflag {
-	WF_G_IDLE = 1, /* idle class: runs only when a P would otherwise idle */
-	WF_G_ATTR = 2, /* was started with attributes */
-	WF_G_OVER = 8, /* its run has ended, its thread has not */
-	WF_G_MAIN = 4, /* goroutine 1: its end ends the run */
+	WF_G_IDLE = 1,    /* idle class: runs only when a P would otherwise idle */
+	WF_G_ATTR = 2,    /* was started with attributes */
+	WF_G_MAIN = 4,    /* goroutine 1: its end ends the run */
+	WF_G_OVER = 8,    /* its run has ended, its thread has not */
+	WF_G_MEMBER = 16, /* child of a group: wg is that of the group */
+	WF_G_THREAD = 32, /* stands for a plain thread: part of its M */
 };
 
 /*
- * A spawn and a short life touch the first two lines only. name, locals and save are cleared at
- * death by those who set them, so that birth need not write them.
+ * A spawn and a short life touch the first two lines only. name, locals, save and scope are
+ * cleared at death by those who set them, so that birth need not write them.
  */
 struct wf_g {
 	/* the holder's: the M that runs it, or whoever took it from its queue */
@@ -60,14 +78,15 @@ struct wf_g {
 	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
 
 	int64_t since_ns;    /* when it began to wait, by the monitor's coarse clock */
-	const void *wait_on; /* the object it waits for: shown in dumps */
+	const void *wait_on; /* what it waits for: the object, or the record of a channel wait */
+	struct weft_scope *scope; /* the innermost open scope: see wait/scope.h */
 	const char *name;
 	struct wf_g *joiner;        /* the parent that runs it while it waits for it, or NULL */
 	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
 	void *san; /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 } WF_ALIGNED(64);
 
-_Static_assert(sizeof(struct wf_g) == 256, "four cache lines; a million goroutines count");
+_Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");
 _Static_assert(offsetof(struct wf_g, parent) == 64, "the hot fields are one line");
 
 #endif

@@ -94,7 +94,7 @@ struct wf_m {
 	int64_t stole_ns;                /* ... and the time; 0: judged */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	bool plain;                      /* not ours: a thread of the program */
-	wf_a32 at_rest;                  /* a plain thread sleeps inside: see wf_plain_wait */
+	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */
 	uint32_t held_ranks;             /* LOCK-1 */
 	uint64_t run;                    /* the run it belongs to */
 	void *altstack;
@@ -105,7 +105,7 @@ struct wf_m {
 	struct wf_locals *locals; /* of a plain thread */
 	struct wf_cache cache;    /* while it has no P */
 	uint64_t futexes;
-	int plain_result;
+	struct wf_g thread_g; /* a plain thread waits as this: WF_G_THREAD */
 
 	/* handed over through the note */
 	struct wf_p *nextp;
@@ -207,6 +207,13 @@ struct wf_sched {
 };
 
 extern struct wf_sched wf_sched;
+
+/* Who calls: the running goroutine, or the plain thread. */
+WF_INLINE struct wf_g *
+wf_me(struct wf_m *m)
+{
+	return likely(m->g != NULL) ? m->g : &m->thread_g;
+}
 
 /* The running thread's: its P's, or its own. */
 WF_INLINE struct wf_cache *

@@ -112,12 +112,39 @@ park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const 
 		commit(g, arg);
 		how = WF_PEND_NONE;
 	}
-	return switch_away(m, g, how, how != WF_PEND_ASK);
+	m = switch_away(m, g, how, how != WF_PEND_ASK);
+	g->reason = WF_WAIT_NONE;
+	return m;
+}
+
+/* A plain thread sleeps on its own note. */
+static WF_NOINLINE struct wf_m *
+park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
+{
+	struct wf_g *g = &m->thread_g;
+
+	g->flags = WF_G_THREAD;
+	g->reason = (uint8_t)why;
+	g->wait_on = object;
+	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
+	wf_tsan_release(g);
+	wf_g_waits(g); /* PARK-1: there is no context to save */
+	commit(g, arg);
+	at_store_rel(&m->at_rest, 1); /* rel: we touch nothing of the run until woken */
+	wf_note_sleep(&m->note, -1, &m->futexes);
+	wf_note_clear(&m->note);
+	at_store_rel(&m->at_rest, 0); /* rel: nor after that */
+	wf_g_runs(g);
+	wf_tsan_acquire(g);
+	g->reason = WF_WAIT_NONE;
+	return m;
 }
 
 struct wf_m *
 wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
 {
+	if (unlikely(!m->g))
+		return park_thread(m, commit, arg, why, object);
 	return park(m, commit, arg, why, object, WF_PEND_PARK);
 }
 
@@ -223,24 +250,10 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 	wf_tsan_release(g);
 	wf_g_readied(g); /* PARK-4, CLAIM-2, GST-2: its CHECK finds a second waker */
 	wf_count(p, n_readies, 1);
-	wf_submit(m, p, g, true);
-}
-
-int
-wf_plain_wait(struct wf_m *m)
-{
-	at_store_rel(&m->at_rest, 1); /* rel: we touch nothing shared until woken */
-	wf_note_sleep(&m->note, -1, &m->futexes);
-	wf_note_clear(&m->note);
-	at_store_rel(&m->at_rest, 0); /* rel: nor after that */
-	return m->plain_result;
-}
-
-void
-wf_plain_wake(struct wf_m *m, int result)
-{
-	m->plain_result = result;
-	wf_note_wake(&m->note);
+	if (unlikely(g->flags & WF_G_THREAD))
+		wf_note_wake(&container_of(g, struct wf_m, thread_g)->note);
+	else
+		wf_submit(m, p, g, true);
 }
 
 /* Nobody else could run here: then a yield need not leave its stack. */

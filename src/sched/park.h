@@ -17,11 +17,11 @@
 
 #include "sched/handoff.h"
 
-/* The running goroutine waits until readied. commit(g, arg) makes it reachable; it may not touch
-   user memory nor park. Returns the M it goes on with. */
+/* The running goroutine, or plain thread, waits until readied. commit(g, arg) makes it reachable;
+   it may not park. Returns the M it goes on with. */
 struct wf_m *wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 		     const void *object);
-/* As wf_park, but commit may return false: the goroutine goes on at once. */
+/* As wf_park, for a goroutine; commit may return false: the goroutine goes on at once. */
 struct wf_m *wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 			 const void *object);
 /* Make a waiting goroutine runnable; the caller has claimed it. m may be without a P. No lock of
@@ -32,9 +32,5 @@ void wf_ready(struct wf_m *m, struct wf_g *g);
    and the caller goes on when it has ended; false: there is none, or others are due. */
 bool wf_join_child(struct wf_m **m, const struct weft_wg *wg);
 void wf_learn_joins(struct wf_g *g);
-
-/* ---- a plain thread waits on its own note: until wf_plain_wake */
-int wf_plain_wait(struct wf_m *m);
-void wf_plain_wake(struct wf_m *m, int result);
 
 #endif

@@ -5,10 +5,9 @@
 
 #include "core/globq.h"
 #include "sched/park.h"
+#include "sched/spawn.h"
 
 /* spawn.c: birth and death */
-int64_t wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr,
-		 struct weft_wg *wg, const void *arg, size_t bytes, unsigned flags);
 void wf_g_main(void *m);                        /* first-run trampoline */
 void wf_g_bury(struct wf_m *m, struct wf_g *g); /* stack and G go back; off its stack */
 struct wf_m *wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid);
@@ -17,6 +16,9 @@ struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
 extern uint8_t wf_default_class;
 extern wf_aptr wf_sites; /* struct weft_site: those whose stack use is known */
 extern void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+extern int (*wf_member_call_hook)(struct wf_g *g);
+extern void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
+extern void (*wf_scope_exit_hook)(struct wf_g *g);
 extern int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
 extern void (*wf_locals_free_hook)(struct wf_locals *l);
 extern void (*wf_main_done_hook)(int rc);

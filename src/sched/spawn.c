@@ -26,6 +26,9 @@ enum {
 uint8_t wf_default_class;
 wf_aptr wf_sites;
 void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+int (*wf_member_call_hook)(struct wf_g *g);
+void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
+void (*wf_scope_exit_hook)(struct wf_g *g);
 int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
 void (*wf_locals_free_hook)(struct wf_locals *l);
 void (*wf_main_done_hook)(int rc);
@@ -101,7 +104,6 @@ wf_learn_joins(struct wf_g *g)
 	g->kids = 0;
 }
 
-/* Any thread in the runtime; never parks. Returns the id, or -ENOMEM, -EINVAL. */
 int64_t
 wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
 	 const void *arg, size_t bytes, unsigned flags)
@@ -223,7 +225,9 @@ finish(struct wf_m *m, struct wf_g *g, int rc)
 	if (unlikely(g->flags & WF_G_MAIN))
 		wf_main_done_hook(rc);
 	at_bump(&p->n_exited, 1); /* rlx: a counter; before anybody can see that it is over */
-	if (g->wg)
+	if (unlikely(g->flags & WF_G_MEMBER))
+		wf_member_done_hook(m, g, rc);
+	else if (g->wg)
 		wf_wg_done_hook(m, g->wg);
 	if (unlikely(!wf_stack_canary_intact(g->stack, g->stack_class)))
 		wf_fatal(
@@ -289,6 +293,7 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 	wf_locals_free_hook(g->locals);
 	g->locals = NULL;
 	g->joiner = NULL;
+	g->scope = NULL;
 	wf_g_bury(m, g);
 }
 
@@ -296,6 +301,8 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 __attribute__((no_sanitize("undefined"))) static int
 call_entry(struct wf_g *g)
 {
+	if (unlikely(g->flags & WF_G_MEMBER))
+		return wf_member_call_hook(g);
 	return g->site->fn(g->arg);
 }
 
@@ -383,6 +390,7 @@ weft_exit(int rc)
 	if (!m || m->plain)
 		wf_fatal(
 		    "weft_exit was called outside a goroutine; return from the thread instead");
+	wf_scope_exit_hook(m->g);
 	wf_g_exit(m, rc, false);
 	wf_broken(__FILE__, __LINE__, "weft_exit returned");
 }

@@ -85,6 +85,8 @@ wf_m_alloc(bool plain)
 	m->spin_rounds = 8;
 	m->futexes = 0;
 	m->held_ranks = 0;
+	m->thread_g.flags = WF_G_THREAD;
+	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
 	at_store_rlx(&m->p, NULL);        /* rlx: not yet reachable */
 	at_store_rlx(&m->in_rt, 1);       /* rlx: born inside */
@@ -115,6 +117,7 @@ set_up_this_thread(struct wf_m *m)
 {
 	m->errno_address = os_errno_address();
 	m->tid = os_tid();
+	m->thread_g.id = -m->tid;
 	m->tsan_fiber = wf_tsan_current();
 	wf_m_set(m);
 }

@@ -26,12 +26,18 @@ wf_bucket_of(const void *key)
 	return &table[hash_of(key) % BUCKETS];
 }
 
+static struct wf_at *
+at_of(struct wf_waiter *w)
+{
+	return container_of(w, struct wf_at, w);
+}
+
 /* Where the first waiter with this hash stands, or would stand. Hashes of different addresses
    differ: the mixing is a bijection. */
-static struct wf_waiter **
+static struct wf_at **
 place_of(struct wf_bucket *b, uint64_t hash)
 {
-	struct wf_waiter **at = &b->root;
+	struct wf_at **at = &b->root;
 
 	wf_assert_held(&b->lock);
 	while (*at && (*at)->hash != hash)
@@ -40,102 +46,182 @@ place_of(struct wf_bucket *b, uint64_t hash)
 }
 
 static void
-link_waiter(struct wf_bucket *b, struct wf_waiter *w)
+link_at(struct wf_bucket *b, struct wf_at *a)
 {
-	struct wf_waiter **at = place_of(b, w->hash);
+	struct wf_at **at = place_of(b, a->hash), *first = *at;
 
-	if (*at) {
-		(*at)->tail->next = w;
-		(*at)->tail = w;
+	a->w.linked = 1;
+	a->w.next = NULL;
+	if (first) {
+		a->w.prev = &first->last->w;
+		first->last->w.next = &a->w;
+		first->last = a;
 	} else {
-		w->tail = w;
-		*at = w;
+		a->w.prev = NULL;
+		a->last = a;
+		a->left = a->right = NULL;
+		*at = a;
 	}
 }
 
-/* Take the node out of the tree; the rest of its chain goes with it. */
+/* Take the node out of the tree; the rest of its line goes with it. */
 static void
-unlink_node(struct wf_waiter **at)
+unlink_node(struct wf_at **at)
 {
-	struct wf_waiter *w = *at, **least, *next;
+	struct wf_at *a = *at, **least, *next;
 
-	if (!w->left || !w->right) {
-		*at = w->left ? w->left : w->right;
+	if (!a->left || !a->right) {
+		*at = a->left ? a->left : a->right;
 		return;
 	}
-	for (least = &w->right; (*least)->left; least = &(*least)->left)
+	for (least = &a->right; (*least)->left; least = &(*least)->left)
 		;
 	next = *least;
 	*least = next->right;
-	next->left = w->left;
-	next->right = w->right;
+	next->left = a->left;
+	next->right = a->right;
 	*at = next;
 }
 
-/* Runs when the goroutine's context is saved: PARK-1. */
-static bool
-unlock_bucket(struct wf_g *g, void *bucket)
+/* a leaves its line, whose first stands at *at. */
+static void
+unlink_at(struct wf_at **at, struct wf_at *a)
 {
-	(void)g;
-	wf_unlock(&((struct wf_bucket *)bucket)->lock);
+	struct wf_at *first = *at, *next = a->w.next ? at_of(a->w.next) : NULL;
+
+	if (next)
+		next->w.prev = a->w.prev;
+	if (a != first) {
+		a->w.prev->next = a->w.next;
+		if (!next)
+			first->last = at_of(a->w.prev);
+	} else if (next) { /* it stands for the address now */
+		next->last = first->last;
+		next->left = first->left;
+		next->right = first->right;
+		*at = next;
+	} else {
+		unlink_node(at);
+	}
+	a->w.linked = 0;
+}
+
+struct wf_at *
+wf_at_first(struct wf_bucket *b, const void *key)
+{
+	return *place_of(b, hash_of(key));
+}
+
+bool
+wf_at_take(struct wf_bucket *b, struct wf_at *a)
+{
+	unlink_at(place_of(b, a->hash), a);
+	return wf_waiter_won(&a->w);
+}
+
+struct wf_at *
+wf_at_pop(struct wf_bucket *b, const void *key)
+{
+	struct wf_at **at = place_of(b, hash_of(key)), *a;
+
+	while ((a = *at) && a->hash == hash_of(key)) {
+		unlink_at(at, a);
+		if (wf_waiter_won(&a->w))
+			return a;
+	}
+	return NULL;
+}
+
+struct wf_at *
+wf_at_pop_all(struct wf_bucket *b, const void *key)
+{
+	struct wf_at *all = NULL, *last = NULL, *a;
+
+	while ((a = wf_at_pop(b, key))) {
+		a->w.next = NULL;
+		if (last)
+			last->w.next = &a->w;
+		else
+			all = a;
+		last = a;
+	}
+	return all;
+}
+
+/* Runs when the sleeper's context is saved: PARK-1. */
+static bool
+commit(struct wf_g *g, void *arg)
+{
+	struct wf_at *a = arg;
+	uint32_t number = a->w.number;
+	struct wf_bucket *b = &table[a->hash % BUCKETS];
+	bool ends = wf_wait_open(g, number);
+
+	wf_unlock(&b->lock); /* from here on a and g may be gone */
+	if (unlikely(ends))
+		wf_wait_end(g, number);
 	return true;
 }
 
 int
-wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, enum wf_reason why)
+wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, struct wf_at *a,
+	   enum wf_reason why, bool scoped)
 {
-	struct wf_waiter w = {.key = key, .hash = hash_of(key), .g = (*m)->g, .m = *m};
+	struct wf_g *g = wf_me(*m);
+	int verdict;
 
-	link_waiter(b, &w); /* WAIT-1 */
-	if ((*m)->plain) {
-		wf_unlock(&b->lock);
-		return wf_plain_wait(*m);
+	a->hash = hash_of(key);
+	scoped = scoped && wf_scoped(g);
+	wf_waiter_init(&a->w, g, 0);
+	for (;;) {
+		a->w.number = scoped ? wf_claim_next(g, true) : 0;
+		if (!a->w.linked)
+			link_at(b, a); /* WAIT-1 */
+		*m = wf_park(*m, commit, a, why, key);
+		if (likely(a->w.result != WF_PENDING))
+			return a->w.result;
+		/* Woken by a scope, perhaps by one that does not concern this wait. */
+		verdict = wf_scope_verdict(g);
+		wf_lock(&b->lock);
+		if (verdict < 0)
+			break;
 	}
-	*m = wf_park(*m, unlock_bucket, b, why, key);
-	return w.result;
-}
-
-struct wf_waiter *
-wf_waiters_take(struct wf_bucket *b, const void *key)
-{
-	struct wf_waiter **at = place_of(b, hash_of(key)), *w = *at;
-
-	if (w)
-		unlink_node(at);
-	return w;
+	if (a->w.linked)
+		unlink_at(place_of(b, a->hash), a);
+	wf_unlock(&b->lock);
+	return verdict;
 }
 
 void
-wf_wake_chain(struct wf_m *m, struct wf_waiter *w, int result)
+wf_at_wake(struct wf_m *m, struct wf_at *a, int result)
 {
-	while (w) {
-		struct wf_waiter *next = w->next; /* WAIT-3: gone once readied */
-		struct wf_m *plain = w->m;
-
-		w->result = result;
-		if (w->g)
-			wf_ready(m, w->g);
-		else
-			wf_plain_wake(plain, result);
-		w = next;
-	}
+	a->w.result = result;
+	wf_ready(m, a->w.g); /* WAIT-3: a is gone */
 }
 
 void
-wf_waitq_flush(void)
+wf_at_wake_all(struct wf_m *m, struct wf_at *a, int result)
+{
+	while (a) {
+		struct wf_at *next = a->w.next ? at_of(a->w.next) : NULL; /* WAIT-3 */
+
+		wf_at_wake(m, a, result);
+		a = next;
+	}
+}
+
+/* Nobody runs; who is still linked waits, or was cancelled and has not run since. */
+void
+wf_waitq_flush(struct wf_m *m)
 {
 	for (int i = 0; i < BUCKETS; i++) {
-		struct wf_waiter *w, *next;
+		struct wf_at *a;
 
 		wf_lock(&table[i].lock);
-		while (table[i].root) {
-			w = table[i].root;
-			unlink_node(&table[i].root);
-			for (; w; w = next) {
-				next = w->next;
-				if (!w->g)
-					wf_plain_wake(w->m, -ENOTSUP);
-			}
+		while ((a = table[i].root)) {
+			unlink_at(&table[i].root, a);
+			if ((a->w.g->flags & WF_G_THREAD) && wf_waiter_won(&a->w))
+				wf_at_wake(m, a, -ENOTSUP);
 		}
 		wf_unlock(&table[i].lock);
 	}

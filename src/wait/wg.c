@@ -17,13 +17,13 @@ static void
 wake_all(struct wf_m *m, struct weft_wg *wg)
 {
 	struct wf_bucket *b = wf_bucket_of(wg);
-	struct wf_waiter *w;
+	struct wf_at *all;
 
 	wf_lock(&b->lock);
-	w = wf_waiters_take(b, wg);
+	all = wf_at_pop_all(b, wg);
 	at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2, SYNC-1 */
 	wf_unlock(&b->lock);
-	wf_wake_chain(m, w, 0);
+	wf_at_wake_all(m, all, 0);
 }
 
 WF_COLD static void
@@ -105,30 +105,39 @@ must_wait(struct weft_wg *wg, struct wf_bucket *b)
 	return false;
 }
 
+int
+wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
+{
+	struct wf_bucket *b;
+	struct wf_at a;
+	int rc = 0;
+
+	/* acq: pairs with the last done */
+	while (at_load_acq(wf_wg_word(wg)) != 0) {
+		if (!(*m)->plain && wf_join_child(m, wg))
+			continue;
+		if (!(*m)->plain)
+			wf_learn_joins((*m)->g);
+		b = wf_bucket_of(wg);
+		if (must_wait(wg, b))
+			rc = wf_wait_at(m, b, wg, &a, why, scoped);
+		break;
+	}
+	if (!(*m)->plain)
+		(*m)->g->kids = 0;
+	wf_tsan_acquire(wg);
+	return rc;
+}
+
 WF_EXPORT int
 weft_wg_wait(struct weft_wg *wg)
 {
-	struct wf_bucket *b;
-	struct wf_m *m;
-	int rc = 0;
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	int rc;
 
-	m = wf_enter(WF_CALL_B);
 	if (!m)
 		return -ENOTSUP;
-	/* acq: pairs with the last done */
-	while (at_load_acq(wf_wg_word(wg)) != 0) {
-		if (!m->plain && wf_join_child(&m, wg))
-			continue;
-		if (!m->plain)
-			wf_learn_joins(m->g);
-		b = wf_bucket_of(wg);
-		if (must_wait(wg, b))
-			rc = wf_wait_at(&m, b, wg, WF_WAIT_WG);
-		break;
-	}
-	if (!m->plain)
-		m->g->kids = 0;
-	wf_tsan_acquire(wg);
+	rc = wf_wg_join(&m, wg, WF_WAIT_WG, true);
 	wf_leave(m);
 	return rc;
 }

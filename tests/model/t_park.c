@@ -83,7 +83,8 @@ parks(void *arg)
 	(void)arg;
 	s.started++;
 	sim_quiet(false);
-	s.claim = wf_claim_open(g);
+	s.claim = wf_claim_next(g, false);
+	wf_claim_open(g, s.claim);
 	sim_plain_write(&mine);
 	m = wf_park(m, commit_reachable, NULL, WF_WAIT_TEST, &s);
 	SIM_CHECK(m == wf_m() && m->g == g && wf_m_p(m));
@@ -129,7 +130,8 @@ asks(void *arg)
 	(void)arg;
 	s.started++;
 	sim_quiet(false);
-	s.claim = wf_claim_open(g);
+	s.claim = wf_claim_next(g, false);
+	wf_claim_open(g, s.claim);
 	sim_plain_write(&mine);
 	m = wf_park_ask(m, commit_unless_open, NULL, WF_WAIT_TEST, &s);
 	SIM_CHECK(m == wf_m() && m->g == g && wf_m_p(m));

@@ -2,9 +2,11 @@
 
 // The workloads of bench/weft in Go: same parameters, same rows, same output.
 //
-//	peer-go yield 2 | yield 1000 | spawn_join | spawn_storm | fib | mem | skynet_join
+//	peer-go yield 2
+//	peer-go pingpong
 //
-// GOMAXPROCS is read by the Go runtime itself. BENCH_SCALE (percent) scales the counts.
+// Without an argument it names all of them. GOMAXPROCS is read by the Go runtime itself.
+// BENCH_SCALE (percent) scales the counts.
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,15 +207,15 @@ func benchFib() {
 
 func benchMem() {
 	n := scaled(goroutines)
-	var started, gate, all sync.WaitGroup
+	var started, all sync.WaitGroup
+	gate := make(chan struct{})
 	rss, pte := statusKB("VmRSS"), statusKB("VmPTE")
 	start := now()
 	started.Add(n)
-	gate.Add(1)
 	all.Add(n)
 	parked := func() {
 		started.Done()
-		gate.Wait()
+		<-gate
 		all.Done()
 	}
 	for i := 0; i < n; i++ {
@@ -225,12 +228,12 @@ func benchMem() {
 	rss, pte = statusKB("VmRSS")-rss, statusKB("VmPTE")-pte
 	report("mem", "parked", "B", float64(rss)*1024/float64(n), took)
 	report("mem_pte", "parked", "kB", float64(pte), took)
-	gate.Done()
+	close(gate)
 	all.Wait()
 }
 
-// node is one goroutine of the tree; all that its children write is one object.
-func node(number, leaves int, sum *int, wg *sync.WaitGroup) {
+// joinNode is one goroutine of the tree; all that its children write is one object.
+func joinNode(number, leaves int, sum *int, wg *sync.WaitGroup) {
 	defer wg.Done()
 	if leaves == 1 {
 		*sum = number
@@ -243,7 +246,7 @@ func node(number, leaves int, sum *int, wg *sync.WaitGroup) {
 	children.wg.Add(skynetFanout)
 	for i := range children.sums {
 		part := leaves / skynetFanout
-		go node(number+i*part, part, &children.sums[i], &children.wg)
+		go joinNode(number+i*part, part, &children.sums[i], &children.wg)
 	}
 	children.wg.Wait()
 	total := 0
@@ -253,12 +256,12 @@ func node(number, leaves int, sum *int, wg *sync.WaitGroup) {
 	*sum = total
 }
 
-func skynet(leaves int) interval {
+func skynetJoin(leaves int) interval {
 	var wg sync.WaitGroup
 	sum := -1
 	start := now()
 	wg.Add(1)
-	go node(0, leaves, &sum, &wg)
+	go joinNode(0, leaves, &sum, &wg)
 	wg.Wait()
 	took := since(start)
 	if sum != leaves*(leaves-1)/2 {
@@ -267,13 +270,19 @@ func skynet(leaves int) interval {
 	return took
 }
 
-func benchSkynetJoin() {
+// leavesScaled is a power of the fan-out, as the tree has no other numbers of leaves.
+func leavesScaled() int {
 	leaves := skynetLeaves
 	for leaves > skynetFanout && leaves > scaled(skynetLeaves) {
 		leaves /= skynetFanout
 	}
-	cold := skynet(leaves)
-	warm := skynet(leaves)
+	return leaves
+}
+
+func benchSkynetJoin() {
+	leaves := leavesScaled()
+	cold := skynetJoin(leaves)
+	warm := skynetJoin(leaves)
 	report("skynet_join_cold", "cold", "ms", cold.wall.Seconds()*1e3, cold)
 	report("skynet_join", "warm", "ms", warm.wall.Seconds()*1e3, warm)
 }
@@ -288,6 +297,15 @@ func readScale() {
 		die(2, "BENCH_SCALE=%s: want a percentage from 1 to %d", text, maxScale)
 	}
 	scale = percent
+}
+
+func usage(rows map[string]func()) {
+	names := make([]string, 0, len(rows))
+	for name := range rows {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	die(2, "usage: peer-go yield N | %s", strings.Join(names, " | "))
 }
 
 func main() {
@@ -307,9 +325,19 @@ func main() {
 		"fib":         benchFib,
 		"mem":         benchMem,
 		"skynet_join": benchSkynetJoin,
+		"skynet":      benchSkynet,
+		"pingpong":    benchPingpong,
+		"select4":     benchSelect4,
+		"sieve":       benchSieve,
+		"mutex":       benchMutex,
+		"pipeline":    benchPipeline,
 	}
-	if len(args) != 1 || rows[args[0]] == nil {
-		die(2, "usage: peer-go yield N | spawn_join | spawn_storm | fib | mem | skynet_join")
+	for _, s := range streams {
+		rows["chan_stream "+s.row] = s.bench
 	}
-	rows[args[0]]()
+	bench := rows[strings.Join(args, " ")]
+	if bench == nil {
+		usage(rows)
+	}
+	bench()
 }

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chan.c: make, send, receive, close, free; the rules are in chan.h. A value goes straight from
+ * the sender's hands into the receiver's when one of them waits.
+ */
+#include "wait/chan.h"
+#include "base/sanitizer.h"
+#include "core/gpool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SPINS = 64,  /* pauses before the holder is taken to have lost its CPU ... */
+	YIELDS = 16, /* ... and yields before we sleep, in case it may not run beside us */
+	NAP_NS = 50000,
+};
+
+uint64_t
+wf_chan_lock_slow(struct wf_chan *ch)
+{
+	for (unsigned tries = 0;; tries++) {
+		uint64_t s = at_load_rlx(&ch->state); /* rlx: the CAS decides */
+
+		/* acq: as wf_chan_lock */
+		if (!(s & WF_CH_LOCKED) && at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED))
+			return s;
+		if (tries < SPINS)
+			cpu_relax();
+		else if (tries < SPINS + YIELDS)
+			os_yield();
+		else
+			os_sleep_ns(NAP_NS);
+	}
+}
+
+/* ---- values */
+
+WF_INLINE void
+copy(const struct wf_chan *ch, void *to, const void *from)
+{
+	if (likely(ch->elem_bytes == 8))
+		__builtin_memcpy(to, from, 8);
+	else if (likely(ch->elem_bytes == 4))
+		__builtin_memcpy(to, from, 4);
+	else if (ch->elem_bytes > 0)
+		memcpy(to, from, ch->elem_bytes);
+}
+
+WF_INLINE char *
+slot(struct wf_chan *ch, uint64_t i)
+{
+	return ch->ring + i * ch->elem_bytes;
+}
+
+static void
+ring_put(struct wf_chan *ch, const void *elem)
+{
+	char *to = slot(ch, ch->send_at);
+
+	wf_tsan_acquire(to); /* the receiver before last of this slot */
+	copy(ch, to, elem);
+	wf_tsan_release(to);
+	if (unlikely(++ch->send_at == ch->cap))
+		ch->send_at = 0;
+}
+
+/* elem NULL: the value is dropped. */
+static void
+ring_take(struct wf_chan *ch, void *elem)
+{
+	char *from = slot(ch, ch->recv_at);
+
+	wf_tsan_acquire(from);
+	if (likely(elem != NULL))
+		copy(ch, elem, from);
+	wf_tsan_release(from);
+	if (unlikely(++ch->recv_at == ch->cap))
+		ch->recv_at = 0;
+}
+
+/* ---- the operations, under the lock */
+
+WF_INLINE uint64_t
+flag_if(uint64_t s, bool set, uint64_t flag)
+{
+	return set ? s | flag : s & ~flag;
+}
+
+WF_INLINE struct wf_waiter *
+pop_recv(struct wf_chan *ch, uint64_t *s)
+{
+	struct wf_waiter *w = wf_waiter_pop(&ch->recvs);
+
+	*s = flag_if(*s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
+	return w;
+}
+
+WF_INLINE struct wf_waiter *
+pop_send(struct wf_chan *ch, uint64_t *s)
+{
+	struct wf_waiter *w = wf_waiter_pop(&ch->sends);
+
+	*s = flag_if(*s, ch->sends.first != NULL, WF_CH_SENDS); /* CHAN-4 */
+	return w;
+}
+
+int
+wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_waiter **peer)
+{
+	struct wf_waiter *w;
+
+	*peer = NULL;
+	if (unlikely(*s & WF_CH_CLOSED))
+		return -EPIPE;
+	if ((*s & WF_CH_RECVS) && (w = pop_recv(ch, s))) {
+		ASSERT(wf_chan_fill(*s) == 0); /* CHAN-3 */
+		wf_tsan_acquire(w->g);
+		if (likely(w->elem != NULL))
+			copy(ch, w->elem, elem);
+		w->result = 1;
+		*peer = w;
+		return 0;
+	}
+	if (wf_chan_fill(*s) < ch->cap) {
+		ring_put(ch, elem);
+		*s += WF_CH_ONE;
+		return 0;
+	}
+	return WF_PENDING;
+}
+
+int
+wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **peer)
+{
+	struct wf_waiter *w = NULL;
+
+	*peer = NULL;
+	if (*s & WF_CH_SENDS)
+		w = pop_send(ch, s);
+	if (w) {
+		ASSERT(wf_chan_fill(*s) == ch->cap); /* CHAN-3 */
+		wf_tsan_acquire(w->g);
+		if (ch->cap == 0) {
+			if (likely(elem != NULL))
+				copy(ch, elem, w->elem);
+		} else { /* full: the oldest comes out, the sender's goes to the end */
+			ring_take(ch, elem);
+			ring_put(ch, w->elem);
+		}
+		w->result = 0;
+		*peer = w;
+		return 1;
+	}
+	if (wf_chan_fill(*s) > 0) {
+		ring_take(ch, elem);
+		*s -= WF_CH_ONE;
+		return 1;
+	}
+	if (unlikely(*s & WF_CH_CLOSED)) {
+		wf_tsan_acquire(ch);
+		if (elem)
+			memset(elem, 0, ch->elem_bytes);
+		return 0;
+	}
+	return WF_PENDING;
+}
+
+void
+wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w)
+{
+	if (w->linked)
+		wf_waiter_remove(l, w);
+	*s = flag_if(*s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
+	*s = flag_if(*s, ch->sends.first != NULL, WF_CH_SENDS);
+}
+
+/* ---- waiting */
+
+/* The sleeper's context is saved (PARK-1): from the unlock on, g and wait may be gone. */
+static bool
+commit(struct wf_g *g, void *arg)
+{
+	struct wf_chan_wait *wait = arg;
+	uint32_t number = wait->w.number;
+	bool ends = wf_wait_open(g, number);
+
+	wf_chan_unlock(wait->ch, wait->unlock);
+	if (unlikely(ends))
+		wf_wait_end(g, number);
+	return true;
+}
+
+/* The channel is locked with state s and the operation has to wait: its result, or the verdict of
+   the scopes, or WF_PENDING: to be tried again. */
+static int
+wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
+{
+	struct wf_waitlist *line = sends ? &ch->sends : &ch->recvs;
+	struct wf_g *g = wf_me(*m);
+	struct wf_chan_wait wait;
+
+	wf_waiter_init(&wait.w, g, wf_scoped(g) ? wf_claim_next(g, true) : 0);
+	wait.w.elem = elem;
+	wait.ch = ch;
+	wait.unlock = s | (sends ? WF_CH_SENDS : WF_CH_RECVS);
+	wf_waiter_push(line, &wait.w); /* WAIT-1 */
+	*m = wf_park(*m, commit, &wait, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
+	if (likely(wait.w.result != WF_PENDING))
+		return wait.w.result;
+	s = wf_chan_lock(ch);
+	wf_chan_forget(ch, &s, line, &wait.w);
+	wf_chan_unlock(ch, s);
+	s = (uint64_t)wf_scope_verdict(g);
+	return (int)s < 0 ? (int)s : WF_PENDING;
+}
+
+static bool
+commit_nothing(struct wf_g *g, void *number)
+{
+	uint32_t n = (uint32_t)(uintptr_t)number;
+
+	if (wf_wait_open(g, n))
+		wf_wait_end(g, n);
+	return true;
+}
+
+int
+wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
+{
+	struct wf_g *g = wf_me(*m);
+	bool scoped = wf_scoped(g);
+	int rc;
+
+	do {
+		uint32_t n = scoped ? wf_claim_next(g, true) : 0;
+
+		*m = wf_park(*m, commit_nothing, (void *)(uintptr_t)n, why, NULL);
+		rc = wf_scope_verdict(g);
+	} while (rc == 0);
+	return rc;
+}
+
+/* ---- send and receive */
+
+WF_EXPORT int
+weft_chan_send(void *channel, const void *elem)
+{
+	struct wf_chan *ch = channel;
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	struct wf_waiter *peer;
+	int rc;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (unlikely(!ch)) {
+		rc = wf_wait_for_ever(&m, WF_WAIT_NIL_SEND);
+		goto out;
+	}
+	do {
+		uint64_t s = wf_chan_lock(ch);
+
+		rc = wf_chan_do_send(ch, &s, elem, &peer);
+		if (rc == WF_PENDING) {
+			rc = wait_in(&m, ch, s, (void *)(uintptr_t)elem, true);
+			continue;
+		}
+		wf_chan_unlock(ch, s); /* CHAN-2 */
+		if (peer)
+			wf_ready(m, peer->g);
+	} while (unlikely(rc == WF_PENDING));
+out:
+	wf_leave(m);
+	return rc;
+}
+
+WF_EXPORT int
+weft_chan_recv(void *channel, void *elem)
+{
+	struct wf_chan *ch = channel;
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	struct wf_waiter *peer;
+	int rc;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (unlikely(!ch)) {
+		rc = wf_wait_for_ever(&m, WF_WAIT_NIL_RECV);
+		goto out;
+	}
+	do {
+		uint64_t s = wf_chan_lock(ch);
+
+		rc = wf_chan_do_recv(ch, &s, elem, &peer);
+		if (rc == WF_PENDING) {
+			rc = wait_in(&m, ch, s, elem, false);
+			continue;
+		}
+		wf_chan_unlock(ch, s); /* CHAN-2 */
+		if (peer)
+			wf_ready(m, peer->g);
+	} while (unlikely(rc == WF_PENDING));
+out:
+	wf_leave(m);
+	return rc;
+}
+
+WF_EXPORT int
+weft_chan_try_send(void *channel, const void *elem)
+{
+	struct wf_chan *ch = channel;
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_waiter *peer = NULL;
+	int rc = WF_PENDING;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	/* acq: as the lock would; one word tells it all */
+	if (ch && wf_chan_can_send(ch, at_load_acq(&ch->state))) {
+		uint64_t s = wf_chan_lock(ch);
+
+		rc = wf_chan_do_send(ch, &s, elem, &peer);
+		wf_chan_unlock(ch, s);
+		if (peer)
+			wf_ready(m, peer->g);
+	}
+	wf_leave(m);
+	return rc == WF_PENDING ? -EAGAIN : rc;
+}
+
+WF_EXPORT int
+weft_chan_try_recv(void *channel, void *elem)
+{
+	struct wf_chan *ch = channel;
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_waiter *peer = NULL;
+	int rc = WF_PENDING;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (ch && wf_chan_can_recv(at_load_acq(&ch->state))) { /* acq: as in try_send */
+		uint64_t s = wf_chan_lock(ch);
+
+		rc = wf_chan_do_recv(ch, &s, elem, &peer);
+		wf_chan_unlock(ch, s);
+		if (peer)
+			wf_ready(m, peer->g);
+	}
+	wf_leave(m);
+	return rc == WF_PENDING ? -EAGAIN : rc;
+}
+
+/* ---- close */
+
+/* Everybody in the line, in order, linked through next. */
+static struct wf_waiter *
+pop_all(struct wf_waitlist *l, int result)
+{
+	struct wf_waiter *first = NULL, **end = &first, *w;
+
+	while ((w = wf_waiter_pop(l))) {
+		w->result = result;
+		*end = w;
+		end = &w->next;
+	}
+	*end = NULL;
+	return first;
+}
+
+static void
+ready_all(struct wf_m *m, struct wf_waiter *w)
+{
+	while (w) {
+		struct wf_waiter *next = w->next; /* WAIT-3: gone once readied */
+
+		wf_ready(m, w->g);
+		w = next;
+	}
+}
+
+WF_EXPORT int
+weft_chan_close(void *channel)
+{
+	struct wf_chan *ch = channel;
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_waiter *recvs, *sends;
+	uint64_t s;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (unlikely(!ch))
+		wf_fatal("weft_close(NULL): a NULL channel cannot be closed");
+	s = wf_chan_lock(ch);
+	if (s & WF_CH_CLOSED) {
+		wf_chan_unlock(ch, s);
+		wf_leave(m);
+		return -EPIPE;
+	}
+	wf_tsan_release(ch);
+	recvs = pop_all(&ch->recvs, 0);
+	sends = pop_all(&ch->sends, -EPIPE);
+	for (struct wf_waiter *w = recvs; w; w = w->next)
+		if (w->elem)
+			memset(w->elem, 0, ch->elem_bytes);
+	/* CHAN-4 */
+	wf_chan_unlock(ch, (s & ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS)) | WF_CH_CLOSED);
+	ready_all(m, recvs);
+	ready_all(m, sends);
+	wf_leave(m);
+	return 0;
+}
+
+/* ---- make and free */
+
+WF_EXPORT void *
+weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_chan *ch;
+	size_t bytes;
+
+	if (!m)
+		return NULL;
+	wf_leave(m); /* the allocator is not ours: it may take its time */
+	if (__builtin_mul_overflow(elem_bytes, cap, &bytes) || cap > UINT64_MAX / WF_CH_ONE ||
+	    bytes > PTRDIFF_MAX - 2 * sizeof(*ch))
+		return NULL;
+	bytes = (sizeof(*ch) + bytes + WF_CACHE_LINE - 1) / WF_CACHE_LINE * WF_CACHE_LINE;
+	ch = aligned_alloc(WF_CACHE_LINE, bytes);
+	if (!ch)
+		return NULL;
+	*ch = (struct wf_chan){.cap = cap, .elem_bytes = elem_bytes, .where = where};
+	return ch;
+}
+
+WF_EXPORT void
+weft_chan_free(void *channel)
+{
+	struct wf_chan *ch = channel;
+	uint64_t s;
+
+	if (!ch)
+		return;
+	s = wf_chan_lock(ch); /* waits for who is still inside; then nobody may be */
+	if (s & (WF_CH_RECVS | WF_CH_SENDS))
+		wf_fatal("weft_free of the channel made at %s, for which a goroutine waits to %s. "
+			 "Close it and join its users first",
+			 ch->where ? ch->where : "an unknown place",
+			 s & WF_CH_RECVS ? "receive" : "send");
+	free(ch);
+}
+
+WF_EXPORT size_t
+weft_chan_len(const void *channel)
+{
+	const struct wf_chan *ch = channel;
+
+	return ch ? wf_chan_fill(at_load_acq(&ch->state)) : 0; /* acq: as the lock would */
+}
+
+WF_EXPORT size_t
+weft_chan_cap(const void *channel)
+{
+	return channel ? ((const struct wf_chan *)channel)->cap : 0;
+}
+
+/* The short names are functions too, for weft_defer and the like. */
+#undef weft_close
+#undef weft_len
+#undef weft_cap
+#undef weft_free
+WF_EXPORT int weft_close(void *) __attribute__((alias("weft_chan_close")));
+WF_EXPORT size_t weft_len(const void *) __attribute__((alias("weft_chan_len")));
+WF_EXPORT size_t weft_cap(const void *) __attribute__((alias("weft_chan_cap")));
+WF_EXPORT void weft_free(void *) __attribute__((alias("weft_chan_free")));
+
+/* ---- the end of a run */
+
+static void
+leave_channel(struct wf_chan *ch, struct wf_waiter *w, bool sends)
+{
+	uint64_t s;
+
+	if (!ch || !w->linked)
+		return;
+	s = wf_chan_lock(ch);
+	wf_chan_forget(ch, &s, sends ? &ch->sends : &ch->recvs, w);
+	wf_chan_unlock(ch, s);
+}
+
+/* g was parked and has not run since: the record it waits with is still on its stack. */
+static void
+leave_channels(struct wf_g *g, void *m)
+{
+	enum wf_gstate state = wf_g_state(g);
+
+	if (state != WF_WAITING && state != WF_RUNNABLE)
+		return;
+	if (g->reason == WF_WAIT_SEND || g->reason == WF_WAIT_RECV) {
+		struct wf_chan_wait *wait = (void *)(uintptr_t)g->wait_on;
+
+		leave_channel(wait->ch, &wait->w, g->reason == WF_WAIT_SEND);
+	} else if (g->reason == WF_WAIT_SELECT) {
+		struct wf_select *sel = (void *)(uintptr_t)g->wait_on;
+
+		for (int i = 0; i < sel->n; i++)
+			leave_channel(sel->cases[i].chan_, wf_case_waiter(&sel->cases[i]),
+				      sel->cases[i].kind_ == WEFT_CASE_SEND);
+	}
+	if ((g->flags & WF_G_THREAD) && state == WF_WAITING) {
+		g->flags |= WF_G_OVER; /* what wf_scope_verdict tells it */
+		wf_ready(m, g);
+	}
+}
+
+void
+wf_chans_flush(struct wf_m *m)
+{
+	wf_gpool_each(leave_channels, m);
+	for (struct wf_m *t = wf_sched.all_ms; t; t = t->all_next)
+		if (t->in_use && t->plain)
+			leave_channels(&t->thread_g, m);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chan.h: a channel: a ring of values, two lines of waiters, and one word that is lock, fill and
+ * flags at once.
+ *
+ * The word is taken by a CAS that sets LOCKED, and given back by a plain store of what it is to
+ * be next: an operation costs one locked instruction. Because all that others want to know is in
+ * that one word, a try that cannot succeed is one load. Sections are short and never block, so
+ * whoever finds the word locked spins, and gives up its CPU if the holder seems to have lost its
+ * own.
+ *
+ * CHAN-1: everything but the word is touched under LOCKED only.
+ * CHAN-2: the store that unlocks is the last access of an operation (SYNC-1): whoever gets the
+ *         word after it may free the channel. Peers are readied after it.
+ * CHAN-3: receivers wait only while nothing is buffered, senders only while the ring is full; of
+ *         those still to be had, both kinds wait at once only if they are one select's.
+ * CHAN-4: RECVS and SENDS are set while the line is not empty; CLOSED is never unset, and nobody
+ *         waits in a closed channel.
+ */
+#ifndef WF_WAIT_CHAN_H
+#define WF_WAIT_CHAN_H
+
+#include "wait/scope.h"
+
+enum {
+	WF_CH_LOCKED = 1,
+	WF_CH_CLOSED = 2,
+	WF_CH_RECVS = 4, /* receivers wait */
+	WF_CH_SENDS = 8, /* senders wait */
+	WF_CH_ONE = 16,  /* a value in the ring */
+};
+
+struct wf_chan {
+	wf_a64 state;
+	/* const */
+	uint64_t cap;
+	size_t elem_bytes;
+	const char *where; /* it was made, "file:line", or NULL */
+	/* CHAN-1 */
+	uint64_t recv_at, send_at; /* places in the ring */
+	struct wf_waitlist recvs, sends;
+	char ring[] WF_ALIGNED(16);
+};
+
+/* A wait for one channel, on the stack of the one that waits; g->wait_on for WF_WAIT_SEND and
+   WF_WAIT_RECV. */
+struct wf_chan_wait {
+	struct wf_waiter w;
+	struct wf_chan *ch;
+	uint64_t unlock; /* the state that the commit stores */
+};
+
+/* The same for a select; g->wait_on for WF_WAIT_SELECT. */
+struct wf_select {
+	struct weft_case *cases;
+	int n;
+	uint32_t number;
+};
+
+WF_INLINE struct wf_waiter *
+wf_case_waiter(struct weft_case *c)
+{
+	return (struct wf_waiter *)c->private_;
+}
+_Static_assert(sizeof(struct wf_waiter) <= sizeof(((struct weft_case *)0)->private_), "fits");
+
+/* ---- the word */
+
+uint64_t wf_chan_lock_slow(struct wf_chan *ch);
+
+/* Returns the state, without LOCKED. */
+WF_INLINE uint64_t
+wf_chan_lock(struct wf_chan *ch)
+{
+	uint64_t s = at_load_rlx(&ch->state) & ~(uint64_t)WF_CH_LOCKED; /* rlx: the CAS decides */
+
+	/* acq: what the last holder did; pairs with wf_chan_unlock */
+	if (likely(at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED)))
+		return s;
+	return wf_chan_lock_slow(ch);
+}
+
+/* The last access: CHAN-2. */
+WF_INLINE void
+wf_chan_unlock(struct wf_chan *ch, uint64_t s)
+{
+	ASSERT(!(s & WF_CH_LOCKED));
+	at_store_rel(&ch->state, s); /* rel: publishes the section */
+}
+
+WF_INLINE uint64_t
+wf_chan_fill(uint64_t s)
+{
+	return s / WF_CH_ONE;
+}
+
+/* Could an operation complete, as of this state? A closed channel is ready for both. */
+WF_INLINE bool
+wf_chan_can_recv(uint64_t s)
+{
+	return s >= WF_CH_ONE || (s & (WF_CH_CLOSED | WF_CH_SENDS));
+}
+
+WF_INLINE bool
+wf_chan_can_send(const struct wf_chan *ch, uint64_t s)
+{
+	return wf_chan_fill(s) < ch->cap || (s & (WF_CH_CLOSED | WF_CH_RECVS));
+}
+
+/* ---- channel locked with state *s: CHAN-1 */
+
+/* What an operation did; *peer, if any, is to be readied after the unlock. WF_PENDING: it has
+   to wait, and nothing was done. */
+int wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_waiter **peer);
+int wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **peer);
+
+/* A waiter leaves its line, if it is still there. */
+void wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w);
+
+/* Waits until its scopes end it, perhaps for ever; why tells which misuse this is. */
+int wf_wait_for_ever(struct wf_m **m, enum wf_reason why);
+
+/* The end of a run: nobody of it waits in a channel any more. */
+void wf_chans_flush(struct wf_m *m);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* scope.c: deadlines and shields, and what all scopes of a goroutine say together; see scope.h. */
+#include "wait/scope.h"
+
+#include <errno.h>
+
+static struct wf_member *
+member_of(struct weft_scope *s)
+{
+	return container_of(s, struct wf_member, scope);
+}
+
+static bool
+group_cancelled(struct weft_group *gr)
+{
+	for (; gr; gr = wf_group_of(gr)->up)
+		if (at_load_acq(&wf_group_of(gr)->cancelled)) /* acq: pairs with flag_group */
+			return true;
+	return false;
+}
+
+int
+wf_scope_verdict(const struct wf_g *g)
+{
+	if (unlikely(g->flags & WF_G_OVER))
+		return -ENOTSUP; /* a plain thread; the run has ended meanwhile */
+	for (struct weft_scope *s = g->scope; s; s = s->up_) {
+		switch ((enum weft_scope_kind)s->kind_) {
+		case WEFT_SCOPE_SHIELD:
+			return 0;
+		case WEFT_SCOPE_DEADLINE:
+			if (os_now_ns() >= s->deadline_ns_)
+				return -ETIMEDOUT;
+			break;
+		case WEFT_SCOPE_GROUP:
+			/* acq: pairs with flag_group */
+			if (at_load_acq(&wf_group_of(container_of(s, struct weft_group, scope_))
+					     ->cancelled))
+				return -ECANCELED;
+			break;
+		case WEFT_SCOPE_MEMBER:
+			return group_cancelled(member_of(s)->group) ? -ECANCELED : 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- open and close: only the caller's own chain is touched, so nobody need enter (SCOPE-1) */
+
+static struct wf_g *
+me(void)
+{
+	struct wf_m *m = wf_m();
+
+	if (unlikely(m == &wf_m_unknown)) {
+		m = wf_m_attach();
+		wf_leave(m);
+	}
+	return wf_me(m);
+}
+
+static void
+push(struct weft_scope *s, enum weft_scope_kind kind)
+{
+	struct wf_g *g = me();
+
+	s->kind_ = (int)kind;
+	s->open_ = 1;
+	s->up_ = g->scope;
+	g->scope = s;
+}
+
+WF_EXPORT void
+weft_scope_open_deadline(struct weft_scope *s, int64_t abs_ns)
+{
+	s->deadline_ns_ = abs_ns;
+	push(s, WEFT_SCOPE_DEADLINE);
+}
+
+WF_EXPORT void
+weft_scope_open_timeout(struct weft_scope *s, int64_t ns)
+{
+	int64_t now = os_now_ns();
+
+	weft_scope_open_deadline(s, ns > INT64_MAX - now ? INT64_MAX : now + ns);
+}
+
+WF_EXPORT void
+weft_scope_open_shield(struct weft_scope *s)
+{
+	push(s, WEFT_SCOPE_SHIELD);
+}
+
+WF_EXPORT void
+weft_scope_close(struct weft_scope *s)
+{
+	struct wf_g *g = me();
+
+	if (unlikely(g->scope != s))
+		wf_fatal("a scope was left out of order, or by another goroutine than opened it: "
+			 "leave scopes by }, break, return or goto, never by longjmp");
+	g->scope = s->up_;
+}
+
+WF_EXPORT bool
+weft_cancelled(void)
+{
+	struct wf_m *m = wf_m();
+
+	return m != &wf_m_unknown && wf_me(m)->scope && wf_scope_verdict(wf_me(m)) != 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select.c: wait for the first of several channel operations.
+ *
+ * A look without locks comes first: if cases seem ready, one of them, chosen evenly, is tried
+ * under its own channel's lock alone. Only when none is does a select lock all its channels, in
+ * the order of their addresses, look again, stand in all their lines, and park. What that takes
+ * is in the private words of the cases, so nothing is allocated.
+ *
+ * SEL-1: exactly one case fires: who delivers has won the claim (CLAIM-1), and a case done at once
+ *        is done before any other is enqueued.
+ * SEL-2: the look under all locks and the enqueueing are one section: nothing becomes ready
+ *        in between unseen.
+ * SEL-3: the commit reads the next channel before it unlocks one: with the last unlock the frame
+ *        may be gone.
+ * SEL-4: before it returns a select has left every line, under that channel's lock (WAIT-1).
+ */
+#include "wait/chan.h"
+#include "base/rand.h"
+
+#include <errno.h>
+
+enum { CASES_MAX = 65535 };
+
+static bool
+is_chan(const struct weft_case *c)
+{
+	return (c->kind_ == WEFT_CASE_RECV || c->kind_ == WEFT_CASE_SEND) && c->chan_;
+}
+
+static bool
+looks_ready(const struct weft_case *c, uint64_t s)
+{
+	return c->kind_ == WEFT_CASE_RECV ? wf_chan_can_recv(s) : wf_chan_can_send(c->chan_, s);
+}
+
+/* A ready case, each with the same chance; -1: none. What others see of a locked channel is its
+   state before; what its holder sees is the same. */
+static int
+pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
+{
+	uint32_t ready = 0;
+	int pick = -1;
+
+	for (int i = 0; i < n; i++) {
+		const struct weft_case *c = &cases[i];
+
+		/* acq: as the lock would */
+		if (!is_chan(c) ||
+		    !looks_ready(c, at_load_acq(&((struct wf_chan *)c->chan_)->state)))
+			continue;
+		if (++ready == 1 || wf_rand_below(&m->rand, ready) == 0)
+			pick = i;
+	}
+	return pick;
+}
+
+/* The case's channel is locked, with state *s. */
+static int
+do_case(struct weft_case *c, uint64_t *s, struct wf_waiter **peer)
+{
+	struct wf_chan *ch = c->chan_;
+
+	return c->kind_ == WEFT_CASE_SEND ? wf_chan_do_send(ch, s, c->elem_, peer)
+					  : wf_chan_do_recv(ch, s, c->elem_, peer);
+}
+
+/* What select returns when case i has fired with this result: SEL-1. */
+static int
+fired(struct weft_case *cases, int i, int result)
+{
+	if (result < 0)
+		return result; /* a send on a closed channel */
+	if (cases[i].kind_ == WEFT_CASE_RECV && cases[i].ok_)
+		*cases[i].ok_ = result;
+	return i;
+}
+
+/* ---- the channels in the order of their addresses */
+
+static struct wf_waiter *
+place(struct wf_select *sel, int k)
+{
+	return wf_case_waiter(&sel->cases[k]);
+}
+
+static struct weft_case *
+nth(struct wf_select *sel, int k)
+{
+	return &sel->cases[place(sel, k)->order];
+}
+
+static bool
+comes_after(struct wf_select *sel, int a, int b)
+{
+	return (uintptr_t)nth(sel, a)->chan_ > (uintptr_t)nth(sel, b)->chan_;
+}
+
+static void
+swap(struct wf_select *sel, int a, int b)
+{
+	uint16_t t = place(sel, a)->order;
+
+	place(sel, a)->order = place(sel, b)->order;
+	place(sel, b)->order = t;
+}
+
+static void
+sift_down(struct wf_select *sel, int at, int n)
+{
+	for (int kid = 2 * at + 1; kid < n; at = kid, kid = 2 * at + 1) {
+		if (kid + 1 < n && comes_after(sel, kid + 1, kid))
+			kid++;
+		if (!comes_after(sel, kid, at))
+			return;
+		swap(sel, at, kid);
+	}
+}
+
+/* Heap sort: no memory, no bad case. A case without a channel comes first. */
+static void
+sort_by_address(struct wf_select *sel)
+{
+	for (int i = 0; i < sel->n; i++)
+		place(sel, i)->order = (uint16_t)i;
+	for (int i = sel->n / 2 - 1; i >= 0; i--)
+		sift_down(sel, i, sel->n);
+	for (int i = sel->n - 1; i > 0; i--) {
+		swap(sel, 0, i);
+		sift_down(sel, 0, i);
+	}
+}
+
+/* The next distinct channel from *k on, in order; NULL: there is none. */
+static struct wf_chan *
+next_chan(struct wf_select *sel, int *k, const struct wf_chan *before)
+{
+	while (*k < sel->n) {
+		struct weft_case *c = nth(sel, (*k)++);
+
+		if (is_chan(c) && c->chan_ != before)
+			return c->chan_;
+	}
+	return NULL;
+}
+
+static void
+lock_all(struct wf_select *sel)
+{
+	int k = 0;
+
+	for (struct wf_chan *ch = NULL; (ch = next_chan(sel, &k, ch));)
+		wf_chan_lock(ch);
+}
+
+/* From the last unlock on, sel and its cases may be gone: SEL-3. */
+static void
+unlock_all(struct wf_select *sel)
+{
+	int k = 0;
+	struct wf_chan *ch = next_chan(sel, &k, NULL), *next;
+
+	for (; ch; ch = next) {
+		uint64_t s = at_load_rlx(&ch->state); /* rlx: it is ours */
+
+		next = WF_MUTANT(MUT_CHAN_COMMIT_LATE) ? NULL : next_chan(sel, &k, ch);
+		wf_chan_unlock(ch, s & ~(uint64_t)WF_CH_LOCKED);
+		if (WF_MUTANT(MUT_CHAN_COMMIT_LATE))
+			next = next_chan(sel, &k, ch);
+	}
+}
+
+/* ---- the three passes */
+
+/* One case under its own lock: its index, or WF_PENDING if it was not ready after all. */
+static int
+try_one(struct wf_m *m, struct weft_case *cases, int i)
+{
+	struct wf_chan *ch = cases[i].chan_;
+	struct wf_waiter *peer;
+	uint64_t s = wf_chan_lock(ch);
+	int rc = do_case(&cases[i], &s, &peer);
+
+	wf_chan_unlock(ch, s); /* CHAN-2 */
+	if (peer)
+		wf_ready(m, peer->g);
+	return rc == WF_PENDING ? rc : fired(cases, i, rc);
+}
+
+/* All channels are locked: a ready case is done, and all are unlocked; or WF_PENDING. */
+static int
+try_locked(struct wf_m *m, struct wf_select *sel)
+{
+	int i = WF_MUTANT(MUT_CHAN_NO_RECHECK) ? -1 : pick_ready(m, sel->cases, sel->n);
+
+	while (i >= 0) { /* waiters that others have woken can make it look ready: once each */
+		struct wf_chan *ch = sel->cases[i].chan_;
+		struct wf_waiter *peer;
+		/* rlx: it is ours */
+		uint64_t s = at_load_rlx(&ch->state);
+		int rc = do_case(&sel->cases[i], &s, &peer);
+
+		at_store_rlx(&ch->state, s); /* rlx: published by the unlock */
+		if (rc != WF_PENDING) {
+			unlock_all(sel);
+			if (peer)
+				wf_ready(m, peer->g);
+			return fired(sel->cases, i, rc);
+		}
+		i = pick_ready(m, sel->cases, sel->n);
+	}
+	return WF_PENDING;
+}
+
+/* All channels are locked: stand in each line. */
+static void
+enqueue(struct wf_select *sel, struct wf_g *g)
+{
+	for (int i = 0; i < sel->n; i++) {
+		struct weft_case *c = &sel->cases[i];
+		struct wf_chan *ch = c->chan_;
+		struct wf_waiter *w = wf_case_waiter(c);
+		bool sends = c->kind_ == WEFT_CASE_SEND;
+
+		wf_waiter_init(w, g, sel->number);
+		if (!is_chan(c))
+			continue;
+		w->elem = c->elem_;
+		wf_waiter_push(sends ? &ch->sends : &ch->recvs, w); /* WAIT-1 */
+		/* rlx: it is ours; CHAN-4 */
+		at_store_rlx(&ch->state,
+			     at_load_rlx(&ch->state) | (sends ? WF_CH_SENDS : WF_CH_RECVS));
+	}
+}
+
+static bool
+commit(struct wf_g *g, void *arg)
+{
+	struct wf_select *sel = arg;
+	uint32_t number = sel->number;
+	bool ends = wf_wait_open(g, number);
+
+	unlock_all(sel);
+	if (unlikely(ends))
+		wf_wait_end(g, number);
+	return true;
+}
+
+/* SEL-4. Returns the case that fired, or -1. */
+static int
+dequeue(struct wf_select *sel)
+{
+	int winner = -1;
+
+	for (int i = 0; i < sel->n; i++) {
+		struct weft_case *c = &sel->cases[i];
+		struct wf_waiter *w = wf_case_waiter(c);
+		struct wf_chan *ch = c->chan_;
+		uint64_t s;
+
+		if (!is_chan(c))
+			continue;
+		if (w->result != WF_PENDING) {
+			winner = i;
+			continue;
+		}
+		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
+			continue;
+		s = wf_chan_lock(ch);
+		wf_chan_forget(ch, &s, c->kind_ == WEFT_CASE_SEND ? &ch->sends : &ch->recvs, w);
+		wf_chan_unlock(ch, s);
+	}
+	return winner;
+}
+
+/* Nothing seems ready: wait. WF_PENDING: to be tried again. */
+static int
+wait_for_any(struct wf_m **m, struct wf_select *sel)
+{
+	struct wf_g *g = wf_me(*m);
+	bool scoped = wf_scoped(g);
+	int rc;
+
+	sort_by_address(sel);
+	lock_all(sel);
+	rc = try_locked(*m, sel); /* SEL-2 */
+	if (rc != WF_PENDING)
+		return rc;
+	sel->number = wf_claim_next(g, scoped);
+	enqueue(sel, g);
+	*m = wf_park(*m, commit, sel, WF_WAIT_SELECT, sel);
+	rc = dequeue(sel);
+	if (rc >= 0)
+		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
+	rc = wf_scope_verdict(g);
+	return rc < 0 ? rc : WF_PENDING;
+}
+
+/* What the cases are: the number of channels; the default in *otherwise, or -1; or -errno. */
+static int
+survey(const struct weft_case *cases, int n, int *otherwise)
+{
+	int chans = 0;
+
+	*otherwise = -1;
+	for (int i = 0; i < n; i++) {
+		switch ((enum weft_case_kind)cases[i].kind_) {
+		case WEFT_CASE_RECV:
+		case WEFT_CASE_SEND:
+			chans += cases[i].chan_ != NULL;
+			break;
+		case WEFT_CASE_DEFAULT:
+			if (*otherwise >= 0)
+				return -EINVAL;
+			*otherwise = i;
+			break;
+		case WEFT_CASE_NEVER:
+			break;
+		case WEFT_CASE_AFTER:
+		case WEFT_CASE_READABLE:
+		case WEFT_CASE_WRITABLE:
+			return -ENOTSUP;
+		default:
+			return -EINVAL;
+		}
+	}
+	return chans;
+}
+
+static int
+select_cases(struct wf_m **m, struct weft_case *cases, int n)
+{
+	struct wf_select sel = {.cases = cases, .n = n};
+	int otherwise, chans = survey(cases, n, &otherwise), rc;
+
+	if (chans < 0)
+		return chans;
+	do {
+		rc = WF_PENDING;
+		for (int i; rc == WF_PENDING && (i = pick_ready(*m, cases, n)) >= 0;)
+			rc = try_one(*m, cases, i);
+		if (rc != WF_PENDING)
+			return rc;
+		if (otherwise >= 0)
+			return otherwise;
+		rc = chans > 0 ? wait_for_any(m, &sel) : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
+	} while (rc == WF_PENDING);
+	return rc;
+}
+
+WF_EXPORT int
+weft_selectv(struct weft_case *cases, int n)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	int rc = -EINVAL;
+
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (n >= 0 && n <= CASES_MAX && (cases || n == 0))
+		rc = select_cases(&m, cases, n);
+	wf_leave(m);
+	return rc;
+}
