@@ -49,7 +49,7 @@ struct weft_case {
 };
 
 /* The index of the case that fired, or -errno. */
-WEFT_API int weft_selectv(struct weft_case *, int n); /* B; N with a default case */
+WEFT_API int weft_selectv(struct weft_case *, int n); /* B */
 
 #ifdef __cplusplus
 }
@@ -88,8 +88,8 @@ WEFT_API int weft_selectv(struct weft_case *, int n); /* B; N with a default cas
 #define weft_free(ch)          WEFT_CHAN_CALL_(__COUNTER__, free, ch)
 
 /*
- * B; N with WEFT_DEFAULT. weft_select(cases...) waits until one of its cases can go on, and
- * returns its index, or -errno. WEFT_RECV(ch, p) and WEFT_RECV(ch, p, ok) receive; ok is an
+ * B; weft_select(cases...) waits until one of its cases can go on, and returns its index, or
+ * -errno. WEFT_RECV(ch, p) and WEFT_RECV(ch, p, ok) receive; ok is an
  * int *, set to 1 for a value and 0 for closed. The value of WEFT_SEND(ch, value...) lives to the
  * end of the block, that of WEFT_SEND_FROM(ch, p) as long as *p: use it for weft_selectv.
  */

@@ -19,8 +19,8 @@ WEFT_API void weft_wg_add(struct weft_wg *, int64_t n); /* N */
 WEFT_API void weft_wg_done(struct weft_wg *);           /* N */
 WEFT_API int weft_wg_wait(struct weft_wg *);            /* B; 0 or -errno */
 
-/* ---- mutexes. May be freed as soon as the last weft_unlock has been called by somebody who
-   knows that nobody else will lock it: unlocking does not touch it after it is free. */
+/* ---- mutexes. weft_unlock does not touch the mutex any more once another can have locked it,
+   so that one may free it. */
 struct weft_mutex {
 	uint64_t word_;
 	uint64_t reserved_;

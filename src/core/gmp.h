@@ -194,6 +194,7 @@ struct wf_sched {
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;
 	bool ending; /* threads that stop are to end */
+	bool deadlocked;
 
 	/* const while running */
 	struct wf_p *allp[WF_PROCS_MAX];

@@ -11,6 +11,7 @@
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "obs/obs.h"
+#include "obs/waits.h"
 #include "sched/sched.h"
 
 #include <dlfcn.h>
@@ -150,6 +151,16 @@ say_birth(struct sink *o, const struct wf_g *g)
 		    g->site->line);
 }
 
+static void
+say_wait(struct sink *o, const struct wf_g *g)
+{
+	char text[900];
+
+	wf_describe_wait(g, text, sizeof(text));
+	if (text[0])
+		say(o, "\t%s", text);
+}
+
 struct tally {
 	struct sink *o;
 	int64_t now;
@@ -180,8 +191,8 @@ say_g(struct wf_g *g, void *arg)
 	}
 	say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
 	    g->name ? g->name : "");
-	if (state == WF_WAITING && g->wait_on)
-		say(t->o, "\twaits for %s %p", reason_text[g->reason], g->wait_on);
+	if (state == WF_WAITING)
+		say_wait(t->o, g);
 	if (state == WF_RUNNING && wf_m()->g == g) /* our own */
 		say_frames(t->o, (uintptr_t)__builtin_frame_address(0), (uintptr_t)g->stack,
 			   (uintptr_t)g->stack + wf_stack_bytes(g->stack_class));
@@ -199,6 +210,13 @@ say_goroutines(struct sink *o)
 	struct tally t = {.o = o, .now = os_now_ns()};
 
 	wf_gpool_each(say_g, &t);
+	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
+		if (m->in_use && m->plain && wf_g_state(&m->thread_g) == WF_WAITING) {
+			say(o, "thread %d [%s]:", m->tid,
+			    reason_text[m->thread_g.reason % countof(reason_text)]);
+			say_wait(o, &m->thread_g);
+			say(o, "%s", "");
+		}
 	if (t.seen > t.shown)
 		say(o, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
 	if (t.seen == 0)
@@ -249,6 +267,12 @@ wf_debug_dump(int fd)
 	say_machine(&o);
 }
 
+static void
+say_line(void *sink, const char *line)
+{
+	say(sink, "%s", line);
+}
+
 /* A mistake of the program's: the scheduler's own state would only be noise. */
 void
 wf_fatal_dump(int fd, bool internal)
@@ -256,6 +280,8 @@ wf_fatal_dump(int fd, bool internal)
 	struct sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
 
 	say_goroutines(&o);
+	if (wf_sched.deadlocked)
+		wf_describe_cycle(say_line, &o);
 	if (internal || wf_sched.debug)
 		say_machine(&o);
 }

@@ -50,7 +50,8 @@ wf_deadlock_report(uint64_t idle_seq)
 	wf_unlock(&wf_sched.lock);
 	if (!still)
 		return;
-	if (all >= 0 && all <= ours)
+	wf_sched.deadlocked = all >= 0 && all <= ours;
+	if (wf_sched.deadlocked)
 		wf_fatal("all goroutines are asleep - deadlock!");
 	/* DEAD-2 */
 	if (wf_sched.debug && !said)

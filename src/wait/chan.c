@@ -266,8 +266,12 @@ weft_chan_send(void *channel, const void *elem)
 			rc = wait_in(&m, ch, s, (void *)(uintptr_t)elem, true);
 			continue;
 		}
-		wf_chan_unlock(ch, s); /* CHAN-2 */
-		if (peer)
+		if (WF_MUTANT(MUT_CHAN_READY_LOCKED) && peer)
+			wf_ready(m, peer->g); /* a mutant */
+		wf_chan_unlock(ch, s);                /* CHAN-2 */
+		if (WF_MUTANT(MUT_CHAN_TOUCH_UNLOCKED))
+			at_load_rlx(&ch->state); /* a mutant */
+		if (peer && !WF_MUTANT(MUT_CHAN_READY_LOCKED))
 			wf_ready(m, peer->g);
 	} while (unlikely(rc == WF_PENDING));
 out:
@@ -375,6 +379,8 @@ ready_all(struct wf_m *m, struct wf_waiter *w)
 		struct wf_waiter *next = w->next; /* WAIT-3: gone once readied */
 
 		wf_ready(m, w->g);
+		if (WF_MUTANT(MUT_CHAN_TOUCH_READIED))
+			next = w->next; /* a mutant */
 		w = next;
 	}
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* waits.c: what a goroutine waits for, in words; see waits.h. */
+#include "obs/waits.h"
+#include "base/os.h"
+#include "wait/chan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+	CASES_SHOWN = 6,
+	LINE_COUNTED = 1000, /* waiters that are counted in a line before it is called long */
+};
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+WF_PRINTF(2, 3) static void add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->at, t->left, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= t->left)
+		n = (int)t->left - 1;
+	t->at += n;
+	t->left -= (size_t)n;
+}
+
+/* ---- channels */
+
+static int
+line_length(const struct wf_waitlist *l)
+{
+	struct wf_waiter w = {.next = l->first};
+	int n = 0;
+
+	while (w.next && n < LINE_COUNTED && os_peek(w.next, &w, sizeof(w)) == 0)
+		n++;
+	return n;
+}
+
+static void
+add_chan(struct text *t, const struct wf_chan *at)
+{
+	struct wf_chan ch;
+	char where[128] = "an unknown place";
+	uint64_t s;
+
+	if (!at || os_peek(at, &ch, offsetof(struct wf_chan, ring)) < 0) {
+		add(t, "a channel at %p", (const void *)at);
+		return;
+	}
+	for (size_t i = 0; ch.where && i < sizeof(where) - 1; i++)
+		if (os_peek(ch.where + i, &where[i], 1) < 0 || !where[i])
+			break;
+	where[sizeof(where) - 1] = '\0';
+	s = at_load_rlx(&ch.state); /* rlx: a copy */
+	add(t, "the channel made at %s (%llu of %llu buffered%s", where,
+	    (unsigned long long)wf_chan_fill(s), (unsigned long long)ch.cap,
+	    s & WF_CH_CLOSED ? ", closed" : "");
+	if (ch.recvs.first)
+		add(t, "; %d waiting to receive", line_length(&ch.recvs));
+	if (ch.sends.first)
+		add(t, "; %d waiting to send", line_length(&ch.sends));
+	add(t, ")");
+}
+
+static void
+add_chan_wait(struct text *t, const struct wf_g *g, const char *what)
+{
+	struct wf_chan_wait wait;
+
+	if (os_peek(g->wait_on, &wait, sizeof(wait)) < 0)
+		return;
+	add(t, "waits to %s ", what);
+	add_chan(t, wait.ch);
+}
+
+static void
+add_select(struct text *t, const struct wf_g *g)
+{
+	struct wf_select sel;
+	struct weft_case c;
+	int shown = 0;
+
+	if (os_peek(g->wait_on, &sel, sizeof(sel)) < 0)
+		return;
+	add(t, "waits in a select of %d case%s: ", sel.n, sel.n == 1 ? "" : "s");
+	for (int i = 0; i < sel.n; i++) {
+		if (os_peek(&sel.cases[i], &c, sizeof(c)) < 0 || !c.chan_ ||
+		    (c.kind_ != WEFT_CASE_RECV && c.kind_ != WEFT_CASE_SEND))
+			continue;
+		if (shown++ == CASES_SHOWN) {
+			add(t, ", ...");
+			break;
+		}
+		add(t, "%s%s ", shown > 1 ? ", or " : "",
+		    c.kind_ == WEFT_CASE_SEND ? "send on" : "receive from");
+		add_chan(t, c.chan_);
+	}
+}
+
+/* ---- the rest */
+
+static void
+add_holder(struct text *t, const struct wf_g *g)
+{
+	int64_t id = wf_waited_holder(g);
+
+	if (id > 0)
+		add(t, ", held by goroutine %lld", (long long)id);
+	else if (id < 0)
+		add(t, ", held by thread %lld", -(long long)id);
+}
+
+static void
+add_group(struct text *t, const struct wf_g *g)
+{
+	struct weft_group gr;
+	char where[128];
+
+	if (os_peek(container_of(g->wait_on, struct weft_group, wg_), &gr, sizeof(gr)) < 0 ||
+	    os_peek(gr.where_, where, sizeof(where)) < 0) {
+		add(t, "waits for the end of a group");
+		return;
+	}
+	where[sizeof(where) - 1] = '\0';
+	add(t, "waits for %llu children of the group opened at %s",
+	    (unsigned long long)(gr.wg_.word_ / 2), where);
+}
+
+void
+wf_describe_wait(const struct wf_g *g, char *text, size_t bytes)
+{
+	static const char *const reasons[] = {
+#define X(id, words) words,
+	    WF_REASONS(X)
+#undef X
+	};
+	struct text t = {text, bytes};
+
+	*text = '\0';
+	switch ((enum wf_reason)g->reason) {
+	case WF_WAIT_SEND:
+		add_chan_wait(&t, g, "send on");
+		break;
+	case WF_WAIT_RECV:
+		add_chan_wait(&t, g, "receive from");
+		break;
+	case WF_WAIT_SELECT:
+		add_select(&t, g);
+		break;
+	case WF_WAIT_NIL_SEND:
+	case WF_WAIT_NIL_RECV:
+		add(&t, "waits for ever: the channel is NULL");
+		break;
+	case WF_WAIT_NO_CASE:
+		add(&t, "waits for ever: the select has no channel");
+		break;
+	case WF_WAIT_GROUP:
+		add_group(&t, g);
+		break;
+	default:
+		add(&t, "waits for %s %p", reasons[g->reason % countof(reasons)], g->wait_on);
+		add_holder(&t, g);
+		break;
+	}
+}
+
+int
+wf_waited_objects(const struct wf_g *g, const void **objects, int max)
+{
+	struct wf_chan_wait wait;
+	struct wf_select sel;
+	struct weft_case c;
+	int n = 0;
+
+	if (g->reason == WF_WAIT_SEND || g->reason == WF_WAIT_RECV) {
+		if (os_peek(g->wait_on, &wait, sizeof(wait)) == 0)
+			objects[n++] = wait.ch;
+	} else if (g->reason == WF_WAIT_SELECT) {
+		if (os_peek(g->wait_on, &sel, sizeof(sel)) < 0)
+			return 0;
+		for (int i = 0; i < sel.n && n < max; i++)
+			if (os_peek(&sel.cases[i], &c, sizeof(c)) == 0 && c.chan_)
+				objects[n++] = c.chan_;
+	} else if (g->wait_on) {
+		objects[n++] = g->wait_on;
+	}
+	return n;
+}
+
+int64_t
+wf_waited_holder(const struct wf_g *g)
+{
+	(void)g;
+	return 0;
+}

@@ -1,0 +1,10 @@
+/* expect: int-conversion */
+#include <weft.h>
+
+int start(weft_chan(int) ch);
+
+int
+start(weft_chan(int) ch)
+{
+	return weft_select(WEFT_SEND(ch, "three"), WEFT_DEFAULT);
+}
