@@ -34,6 +34,7 @@ enum wf_mutant_id {
 	MUT_CHAN_TOUCH_READIED,    /* a waiter is touched after it was readied */
 	MUT_CHAN_FLAG_EARLY,       /* the cancelled flag is read before the claim is open */
 	MUT_CHAN_TOUCH_UNLOCKED,   /* the channel is touched after it was unlocked */
+	MUT_CHAN_NO_MEMBARRIER,    /* the bias is taken without making the owner's stores visible */
 	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
 	MUT_LEASE_NESTED,          /* a second enter inside the runtime; its leave ends both */
 };

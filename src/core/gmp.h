@@ -143,7 +143,8 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
-	uint32_t chain; /* runnext runs in a row */
+	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
+	uint32_t chain;  /* runnext runs in a row */
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
 	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */

@@ -17,21 +17,93 @@ enum {
 	NAP_NS = 50000,
 };
 
-uint64_t
-wf_chan_lock_slow(struct wf_chan *ch)
-{
-	for (unsigned tries = 0;; tries++) {
-		uint64_t s = at_load_rlx(&ch->state); /* rlx: the CAS decides */
+#ifdef WF_TINY
+enum { PATIENCE_MIN = 1, PATIENCE_MAX = 2 };
+#else
+enum {
+	PATIENCE_MIN = 32,   /* uses in a row by one P before it gets the bias; doubled each time */
+	PATIENCE_MAX = 4096, /* the bias is lost, since to take it costs a few microseconds */
+};
+#endif
 
-		/* acq: as wf_chan_lock */
-		if (!(s & WF_CH_LOCKED) && at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED))
-			return s;
-		if (tries < SPINS)
-			cpu_relax();
-		else if (tries < SPINS + YIELDS)
-			os_yield();
-		else
-			os_sleep_ns(NAP_NS);
+/* ---- the lock */
+
+static void
+back_off(unsigned tries)
+{
+	if (tries < SPINS)
+		cpu_relax();
+	else if (tries < SPINS + YIELDS)
+		os_yield();
+	else
+		os_sleep_ns(NAP_NS);
+}
+
+/* It is biased to another P: takes the bias away, and LOCKED. False: look again. CHAN-5 */
+static bool
+unbias(struct wf_chan *ch, uint64_t *s)
+{
+	void *owner = at_load_acq(&ch->owner); /* acq: looked at again by the CAS */
+	void *marked = (char *)owner + 1;
+	struct wf_p *p = owner;
+
+	if (!owner || ((uintptr_t)owner & 1) ||
+	    !at_cas_acqrel(&ch->owner, &owner, marked)) /* acqrel: one of us does it */
+		return false;
+	if (!WF_MUTANT(MUT_CHAN_NO_MEMBARRIER))
+		os_membarrier();
+	for (unsigned tries = 0;; tries++) {
+		void *in = at_load_acq(&p->in_chan); /* acq: what it did in there */
+
+		if (in != ch && in != WF_ALL_CHANS)
+			break;
+		back_off(tries);
+	}
+	for (unsigned tries = 0;; tries++) {  /* it may have LOCKED by a select */
+		*s = at_load_rlx(&ch->state); /* rlx: the CAS decides */
+		if (!(*s & WF_CH_LOCKED) &&
+		    at_cas_acqrel(&ch->state, s, (*s & ~(uint64_t)WF_CH_BIASED) | WF_CH_LOCKED))
+			break; /* acq: as in wf_chan_lock_shared */
+		back_off(tries);
+	}
+	*s &= ~(uint64_t)WF_CH_BIASED;
+	at_store_rel(&ch->owner, NULL); /* rel: after BIASED is gone */
+	ch->patience = ch->patience < PATIENCE_MAX ? 2 * ch->patience : PATIENCE_MAX;
+	ch->streak = 0;
+	return true;
+}
+
+/* LOCKED is ours: does p use it alone? Then it is biased from the unlock on. */
+static uint64_t
+earned(struct wf_p *p, struct wf_chan *ch, uint64_t s)
+{
+	if (ch->last_p != p) {
+		ch->last_p = p;
+		ch->streak = 0;
+	} else if (p && !wf_sched.fenced && !(s & WF_CH_BIASED) && ++ch->streak >= ch->patience) {
+		at_store_rel(&ch->owner, p); /* rel: published by the unlock, with BIASED */
+		s |= WF_CH_BIASED;
+	}
+	return s;
+}
+
+uint64_t
+wf_chan_lock_shared(struct wf_p *p, struct wf_chan *ch)
+{
+	if (p)
+		at_store_rel(&p->in_chan, NULL); /* rel: nothing was done in there */
+	for (unsigned tries = 0;; tries++) {
+		uint64_t s = at_load_acq(&ch->state); /* acq: before the look at the owner */
+
+		if (s & WF_CH_LOCKED)
+			;
+		else if ((s & WF_CH_BIASED) && at_load_acq(&ch->owner) != p) { /* acq: as set */
+			if (unbias(ch, &s))
+				return earned(p, ch, s);
+		} else if (at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED)) {
+			return earned(p, ch, s); /* acq: what the last holder did */
+		}
+		back_off(tries);
 	}
 }
 
@@ -186,7 +258,7 @@ commit(struct wf_g *g, void *arg)
 	uint32_t number = wait->w.number;
 	bool ends = wf_wait_open(g, number);
 
-	wf_chan_unlock(wait->ch, wait->unlock);
+	wf_chan_unlock(wait->p, wait->ch, wait->unlock);
 	if (unlikely(ends))
 		wf_wait_end(g, number);
 	return true;
@@ -204,14 +276,15 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	wf_waiter_init(&wait.w, g, wf_scoped(g) ? wf_claim_next(g, true) : 0);
 	wait.w.elem = elem;
 	wait.ch = ch;
+	wait.p = wf_m_p(*m);
 	wait.unlock = s | (sends ? WF_CH_SENDS : WF_CH_RECVS);
 	wf_waiter_push(line, &wait.w); /* WAIT-1 */
 	*m = wf_park(*m, commit, &wait, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
 	if (likely(wait.w.result != WF_PENDING))
 		return wait.w.result;
-	s = wf_chan_lock(ch);
+	s = wf_chan_lock(wf_m_p(*m), ch);
 	wf_chan_forget(ch, &s, line, &wait.w);
-	wf_chan_unlock(ch, s);
+	wf_chan_unlock(wf_m_p(*m), ch, s);
 	s = (uint64_t)wf_scope_verdict(g);
 	return (int)s < 0 ? (int)s : WF_PENDING;
 }
@@ -244,39 +317,81 @@ wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
 
 /* ---- send and receive */
 
+/* Not done at once by the short way: the channel is locked with state s. */
+static WF_NOINLINE int
+send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
+{
+	struct wf_waiter *peer;
+	int rc;
+
+	for (;;) {
+		rc = wf_chan_do_send(ch, &s, elem, &peer);
+		if (rc != WF_PENDING) {
+			wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
+			if (peer)
+				wf_ready(m, peer->g);
+			break;
+		}
+		rc = wait_in(&m, ch, s, (void *)(uintptr_t)elem, true);
+		if (likely(rc != WF_PENDING))
+			break;
+		s = wf_chan_lock(wf_m_p(m), ch);
+	}
+	wf_leave(m);
+	return rc;
+}
+
+static WF_NOINLINE int
+recv_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem)
+{
+	struct wf_waiter *peer;
+	int rc;
+
+	for (;;) {
+		rc = wf_chan_do_recv(ch, &s, elem, &peer);
+		if (rc != WF_PENDING) {
+			wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
+			if (peer)
+				wf_ready(m, peer->g);
+			break;
+		}
+		rc = wait_in(&m, ch, s, elem, false);
+		if (likely(rc != WF_PENDING))
+			break;
+		s = wf_chan_lock(wf_m_p(m), ch);
+	}
+	wf_leave(m);
+	return rc;
+}
+
+static WF_COLD int
+never(struct wf_m *m, enum wf_reason why)
+{
+	int rc = m ? wf_wait_for_ever(&m, why) : -ENOTSUP;
+
+	if (m)
+		wf_leave(m);
+	return rc;
+}
+
 WF_EXPORT int
 weft_chan_send(void *channel, const void *elem)
 {
 	struct wf_chan *ch = channel;
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_waiter *peer;
-	int rc;
+	struct wf_p *p;
+	uint64_t s;
 
-	if (unlikely(!m))
-		return -ENOTSUP;
-	if (unlikely(!ch)) {
-		rc = wf_wait_for_ever(&m, WF_WAIT_NIL_SEND);
-		goto out;
-	}
-	do {
-		uint64_t s = wf_chan_lock(ch);
-
-		rc = wf_chan_do_send(ch, &s, elem, &peer);
-		if (rc == WF_PENDING) {
-			rc = wait_in(&m, ch, s, (void *)(uintptr_t)elem, true);
-			continue;
-		}
-		if (WF_MUTANT(MUT_CHAN_READY_LOCKED) && peer)
-			wf_ready(m, peer->g); /* a mutant */
-		wf_chan_unlock(ch, s);                /* CHAN-2 */
-		if (WF_MUTANT(MUT_CHAN_TOUCH_UNLOCKED))
-			at_load_rlx(&ch->state); /* a mutant */
-		if (peer && !WF_MUTANT(MUT_CHAN_READY_LOCKED))
-			wf_ready(m, peer->g);
-	} while (unlikely(rc == WF_PENDING));
-out:
+	if (unlikely(!m || !ch))
+		return never(m, WF_WAIT_NIL_SEND);
+	p = wf_m_p(m);
+	s = wf_chan_lock(p, ch);
+	if (unlikely((s & (WF_CH_CLOSED | WF_CH_RECVS)) || wf_chan_fill(s) >= ch->cap))
+		return send_slow(m, ch, s, elem);
+	ring_put(ch, elem);
+	wf_chan_unlock(p, ch, s + WF_CH_ONE);
 	wf_leave(m);
-	return rc;
+	return 0;
 }
 
 WF_EXPORT int
@@ -284,30 +399,19 @@ weft_chan_recv(void *channel, void *elem)
 {
 	struct wf_chan *ch = channel;
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_waiter *peer;
-	int rc;
+	struct wf_p *p;
+	uint64_t s;
 
-	if (unlikely(!m))
-		return -ENOTSUP;
-	if (unlikely(!ch)) {
-		rc = wf_wait_for_ever(&m, WF_WAIT_NIL_RECV);
-		goto out;
-	}
-	do {
-		uint64_t s = wf_chan_lock(ch);
-
-		rc = wf_chan_do_recv(ch, &s, elem, &peer);
-		if (rc == WF_PENDING) {
-			rc = wait_in(&m, ch, s, elem, false);
-			continue;
-		}
-		wf_chan_unlock(ch, s); /* CHAN-2 */
-		if (peer)
-			wf_ready(m, peer->g);
-	} while (unlikely(rc == WF_PENDING));
-out:
+	if (unlikely(!m || !ch))
+		return never(m, WF_WAIT_NIL_RECV);
+	p = wf_m_p(m);
+	s = wf_chan_lock(p, ch);
+	if (unlikely((s & WF_CH_SENDS) || s < WF_CH_ONE))
+		return recv_slow(m, ch, s, elem);
+	ring_take(ch, elem);
+	wf_chan_unlock(p, ch, s - WF_CH_ONE);
 	wf_leave(m);
-	return rc;
+	return 1;
 }
 
 WF_EXPORT int
@@ -322,10 +426,10 @@ weft_chan_try_send(void *channel, const void *elem)
 		return -ENOTSUP;
 	/* acq: as the lock would; one word tells it all */
 	if (ch && wf_chan_can_send(ch, at_load_acq(&ch->state))) {
-		uint64_t s = wf_chan_lock(ch);
+		uint64_t s = wf_chan_lock(wf_m_p(m), ch);
 
 		rc = wf_chan_do_send(ch, &s, elem, &peer);
-		wf_chan_unlock(ch, s);
+		wf_chan_unlock(wf_m_p(m), ch, s);
 		if (peer)
 			wf_ready(m, peer->g);
 	}
@@ -344,10 +448,10 @@ weft_chan_try_recv(void *channel, void *elem)
 	if (unlikely(!m))
 		return -ENOTSUP;
 	if (ch && wf_chan_can_recv(at_load_acq(&ch->state))) { /* acq: as in try_send */
-		uint64_t s = wf_chan_lock(ch);
+		uint64_t s = wf_chan_lock(wf_m_p(m), ch);
 
 		rc = wf_chan_do_recv(ch, &s, elem, &peer);
-		wf_chan_unlock(ch, s);
+		wf_chan_unlock(wf_m_p(m), ch, s);
 		if (peer)
 			wf_ready(m, peer->g);
 	}
@@ -397,9 +501,9 @@ weft_chan_close(void *channel)
 		return -ENOTSUP;
 	if (unlikely(!ch))
 		wf_fatal("weft_close(NULL): a NULL channel cannot be closed");
-	s = wf_chan_lock(ch);
+	s = wf_chan_lock(wf_m_p(m), ch);
 	if (s & WF_CH_CLOSED) {
-		wf_chan_unlock(ch, s);
+		wf_chan_unlock(wf_m_p(m), ch, s);
 		wf_leave(m);
 		return -EPIPE;
 	}
@@ -410,7 +514,7 @@ weft_chan_close(void *channel)
 		if (w->elem)
 			memset(w->elem, 0, ch->elem_bytes);
 	/* CHAN-4 */
-	wf_chan_unlock(ch, (s & ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS)) | WF_CH_CLOSED);
+	wf_chan_unlock(wf_m_p(m), ch, (s & ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS)) | WF_CH_CLOSED);
 	ready_all(m, recvs);
 	ready_all(m, sends);
 	wf_leave(m);
@@ -436,7 +540,8 @@ weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
 	ch = aligned_alloc(WF_CACHE_LINE, bytes);
 	if (!ch)
 		return NULL;
-	*ch = (struct wf_chan){.cap = cap, .elem_bytes = elem_bytes, .where = where};
+	*ch = (struct wf_chan){
+	    .cap = cap, .elem_bytes = elem_bytes, .where = where, .patience = PATIENCE_MIN};
 	return ch;
 }
 
@@ -448,7 +553,7 @@ weft_chan_free(void *channel)
 
 	if (!ch)
 		return;
-	s = wf_chan_lock(ch); /* waits for who is still inside; then nobody may be */
+	s = at_load_acq(&ch->state); /* acq: CHAN-2, who used it last is out */
 	if (s & (WF_CH_RECVS | WF_CH_SENDS))
 		wf_fatal("weft_free of the channel made at %s, for which a goroutine waits to %s. "
 			 "Close it and join its users first",
@@ -490,9 +595,9 @@ leave_channel(struct wf_chan *ch, struct wf_waiter *w, bool sends)
 
 	if (!ch || !w->linked)
 		return;
-	s = wf_chan_lock(ch);
+	s = wf_chan_lock(NULL, ch);
 	wf_chan_forget(ch, &s, sends ? &ch->sends : &ch->recvs, w);
-	wf_chan_unlock(ch, s);
+	wf_chan_unlock(NULL, ch, s);
 }
 
 /* g was parked and has not run since: the record it waits with is still on its stack. */

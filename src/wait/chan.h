@@ -4,18 +4,29 @@
  * flags at once.
  *
  * The word is taken by a CAS that sets LOCKED, and given back by a plain store of what it is to
- * be next: an operation costs one locked instruction. Because all that others want to know is in
- * that one word, a try that cannot succeed is one load. Sections are short and never block, so
- * whoever finds the word locked spins, and gives up its CPU if the holder seems to have lost its
- * own.
+ * be next. Because all that others want to know is in that one word, a try that cannot succeed is
+ * one load. Sections are short and never block, so whoever finds the word locked spins, and gives
+ * up its CPU if the holder seems to have lost its own.
  *
- * CHAN-1: everything but the word is touched under LOCKED only.
- * CHAN-2: the store that unlocks is the last access of an operation (SYNC-1): whoever gets the
- *         word after it may free the channel. Peers are readied after it.
+ * A channel that was used by one P alone for a while is biased to it: the holder of that P, inside
+ * the runtime, says which channel it works on (p->in_chan) and then needs no CAS. Who comes from
+ * elsewhere takes the bias away: it marks the owner, makes every thread's stores visible
+ * (membarrier), and waits until the P works on something else.
+ *
+ *        holder of the P                        another
+ *        in_chan = ch                           owner = P, marked
+ *        compiler barrier                       membarrier
+ *        owner == P ?  yes: the section         in_chan == ch ?  wait
+ *
+ * CHAN-1: everything but the word is touched under LOCKED, or by the bias.
+ * CHAN-2: the store that gives the word back is the last access of an operation (SYNC-1): whoever
+ *         gets it next may free the channel. Peers are readied after it.
  * CHAN-3: receivers wait only while nothing is buffered, senders only while the ring is full; of
  *         those still to be had, both kinds wait at once only if they are one select's.
  * CHAN-4: RECVS and SENDS are set while the line is not empty; CLOSED is never unset, and nobody
  *         waits in a closed channel.
+ * CHAN-5: BIASED is set under LOCKED, and unset by the CAS of the one that marked the owner, when
+ *         the owner is out. While it is set nobody but the owner changes the word otherwise.
  */
 #ifndef WF_WAIT_CHAN_H
 #define WF_WAIT_CHAN_H
@@ -27,11 +38,15 @@ enum {
 	WF_CH_CLOSED = 2,
 	WF_CH_RECVS = 4, /* receivers wait */
 	WF_CH_SENDS = 8, /* senders wait */
-	WF_CH_ONE = 16,  /* a value in the ring */
+	WF_CH_BIASED = 16,
+	WF_CH_ONE = 32, /* a value in the ring */
 };
+
+#define WF_ALL_CHANS ((void *)1) /* in_chan: any that is biased to this P */
 
 struct wf_chan {
 	wf_a64 state;
+	wf_aptr owner; /* while biased: a P; + 1 when its bias is being taken away */
 	/* const */
 	uint64_t cap;
 	size_t elem_bytes;
@@ -39,6 +54,8 @@ struct wf_chan {
 	/* CHAN-1 */
 	uint64_t recv_at, send_at; /* places in the ring */
 	struct wf_waitlist recvs, sends;
+	struct wf_p *last_p;       /* who had LOCKED last ... */
+	uint32_t streak, patience; /* ... how often in a row, and when that earns the bias */
 	char ring[] WF_ALIGNED(16);
 };
 
@@ -47,7 +64,8 @@ struct wf_chan {
 struct wf_chan_wait {
 	struct wf_waiter w;
 	struct wf_chan *ch;
-	uint64_t unlock; /* the state that the commit stores */
+	struct wf_p *p;  /* holds the channel until the commit, ... */
+	uint64_t unlock; /* ... which stores this state */
 };
 
 /* The same for a select; g->wait_on for WF_WAIT_SELECT. */
@@ -55,6 +73,8 @@ struct wf_select {
 	struct weft_case *cases;
 	int n;
 	uint32_t number;
+	struct wf_p *p; /* as above */
+	bool biased;    /* all channels are held by p's bias */
 };
 
 WF_INLINE struct wf_waiter *
@@ -66,26 +86,29 @@ _Static_assert(sizeof(struct wf_waiter) <= sizeof(((struct weft_case *)0)->priva
 
 /* ---- the word */
 
-uint64_t wf_chan_lock_slow(struct wf_chan *ch);
+uint64_t wf_chan_lock_shared(struct wf_p *p, struct wf_chan *ch);
 
-/* Returns the state, without LOCKED. */
+/* p: the caller's, or NULL. Returns the state, without LOCKED. */
 WF_INLINE uint64_t
-wf_chan_lock(struct wf_chan *ch)
+wf_chan_lock(struct wf_p *p, struct wf_chan *ch)
 {
-	uint64_t s = at_load_rlx(&ch->state) & ~(uint64_t)WF_CH_LOCKED; /* rlx: the CAS decides */
-
-	/* acq: what the last holder did; pairs with wf_chan_unlock */
-	if (likely(at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED)))
-		return s;
-	return wf_chan_lock_slow(ch);
+	if (likely(p != NULL)) {
+		at_store_rlx(&p->in_chan, ch); /* rlx: ordered by light_barrier, as in wf_enter */
+		light_barrier();               /* pairs with the membarrier in unbias */
+		if (likely(at_load_rlx(&ch->owner) == p)) /* rlx: only we make it p */
+			return at_load_rlx(&ch->state);   /* rlx: CHAN-5, ours alone */
+	}
+	return wf_chan_lock_shared(p, ch);
 }
 
-/* The last access: CHAN-2. */
+/* The last access to the channel: CHAN-2. */
 WF_INLINE void
-wf_chan_unlock(struct wf_chan *ch, uint64_t s)
+wf_chan_unlock(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 {
 	ASSERT(!(s & WF_CH_LOCKED));
 	at_store_rel(&ch->state, s); /* rel: publishes the section */
+	if (likely(p != NULL))
+		at_store_rel(&p->in_chan, NULL); /* rel: the section, to who takes the bias away */
 }
 
 WF_INLINE uint64_t

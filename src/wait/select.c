@@ -144,13 +144,37 @@ next_chan(struct wf_select *sel, int *k, const struct wf_chan *before)
 	return NULL;
 }
 
+/* Biased to p, all of them: then saying so is enough. */
+static bool
+lock_all_biased(struct wf_p *p, struct wf_select *sel)
+{
+	if (!p)
+		return false;
+	at_store_rlx(&p->in_chan, WF_ALL_CHANS); /* rlx: as in wf_chan_lock */
+	light_barrier();                         /* pairs with the membarrier in unbias */
+	for (int i = 0; i < sel->n; i++) {
+		struct wf_chan *ch = sel->cases[i].chan_;
+
+		if (is_chan(&sel->cases[i]) && at_load_rlx(&ch->owner) != p) { /* rlx: as there */
+			at_store_rel(&p->in_chan, NULL); /* rel: nothing was done in there */
+			return false;
+		}
+	}
+	return true;
+}
+
 static void
 lock_all(struct wf_select *sel)
 {
 	int k = 0;
 
+	sel->biased = lock_all_biased(sel->p, sel);
+	if (sel->biased)
+		return;
+	sort_by_address(sel);
 	for (struct wf_chan *ch = NULL; (ch = next_chan(sel, &k, ch));)
-		wf_chan_lock(ch);
+		/* rlx: it is ours; BIASED, if it was just earned, is published by the unlock */
+		at_store_rlx(&ch->state, wf_chan_lock_shared(sel->p, ch) | WF_CH_LOCKED);
 }
 
 /* From the last unlock on, sel and its cases may be gone: SEL-3. */
@@ -158,13 +182,17 @@ static void
 unlock_all(struct wf_select *sel)
 {
 	int k = 0;
-	struct wf_chan *ch = next_chan(sel, &k, NULL), *next;
+	struct wf_chan *ch, *next;
 
-	for (; ch; ch = next) {
+	if (sel->biased) {
+		at_store_rel(&sel->p->in_chan, NULL); /* rel: as in wf_chan_unlock */
+		return;
+	}
+	for (ch = next_chan(sel, &k, NULL); ch; ch = next) {
 		uint64_t s = at_load_rlx(&ch->state); /* rlx: it is ours */
 
 		next = WF_MUTANT(MUT_CHAN_COMMIT_LATE) ? NULL : next_chan(sel, &k, ch);
-		wf_chan_unlock(ch, s & ~(uint64_t)WF_CH_LOCKED);
+		wf_chan_unlock(NULL, ch, s & ~(uint64_t)WF_CH_LOCKED);
 		if (WF_MUTANT(MUT_CHAN_COMMIT_LATE))
 			next = next_chan(sel, &k, ch);
 	}
@@ -178,10 +206,10 @@ try_one(struct wf_m *m, struct weft_case *cases, int i)
 {
 	struct wf_chan *ch = cases[i].chan_;
 	struct wf_waiter *peer;
-	uint64_t s = wf_chan_lock(ch);
+	uint64_t s = wf_chan_lock(wf_m_p(m), ch);
 	int rc = do_case(&cases[i], &s, &peer);
 
-	wf_chan_unlock(ch, s); /* CHAN-2 */
+	wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
 	if (peer)
 		wf_ready(m, peer->g);
 	return rc == WF_PENDING ? rc : fired(cases, i, rc);
@@ -248,7 +276,7 @@ commit(struct wf_g *g, void *arg)
 
 /* SEL-4. Returns the case that fired, or -1. */
 static int
-dequeue(struct wf_select *sel)
+dequeue(struct wf_p *p, struct wf_select *sel)
 {
 	int winner = -1;
 
@@ -266,9 +294,9 @@ dequeue(struct wf_select *sel)
 		}
 		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
 			continue;
-		s = wf_chan_lock(ch);
+		s = wf_chan_lock(p, ch);
 		wf_chan_forget(ch, &s, c->kind_ == WEFT_CASE_SEND ? &ch->sends : &ch->recvs, w);
-		wf_chan_unlock(ch, s);
+		wf_chan_unlock(p, ch, s);
 	}
 	return winner;
 }
@@ -281,7 +309,7 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	bool scoped = wf_scoped(g);
 	int rc;
 
-	sort_by_address(sel);
+	sel->p = wf_m_p(*m);
 	lock_all(sel);
 	rc = try_locked(*m, sel); /* SEL-2 */
 	if (rc != WF_PENDING)
@@ -289,7 +317,7 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	sel->number = wf_claim_next(g, scoped);
 	enqueue(sel, g);
 	*m = wf_park(*m, commit, sel, WF_WAIT_SELECT, sel);
-	rc = dequeue(sel);
+	rc = dequeue(wf_m_p(*m), sel);
 	if (rc >= 0)
 		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
 	rc = wf_scope_verdict(g);

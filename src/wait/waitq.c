@@ -20,10 +20,17 @@ hash_of(const void *key)
 	return h ^ (h >> 33);
 }
 
+/* Of either line: the object itself. */
+static const void *
+object_of(const void *key)
+{
+	return (const void *)((uintptr_t)key & ~(uintptr_t)7);
+}
+
 struct wf_bucket *
 wf_bucket_of(const void *key)
 {
-	return &table[hash_of(key) % BUCKETS];
+	return &table[hash_of(object_of(key)) % BUCKETS];
 }
 
 static struct wf_at *
@@ -45,23 +52,41 @@ place_of(struct wf_bucket *b, uint64_t hash)
 	return at;
 }
 
+/* a stands for the address, in place of the one that did. */
 static void
-link_at(struct wf_bucket *b, struct wf_at *a)
+stand_for(struct wf_at **at, struct wf_at *a)
+{
+	struct wf_at *first = *at;
+
+	a->count = first->count;
+	a->last = first->last;
+	a->left = first->left;
+	a->right = first->right;
+	*at = a;
+}
+
+static void
+link_at(struct wf_bucket *b, struct wf_at *a, bool head)
 {
 	struct wf_at **at = place_of(b, a->hash), *first = *at;
 
 	a->w.linked = 1;
-	a->w.next = NULL;
-	if (first) {
-		a->w.prev = &first->last->w;
-		first->last->w.next = &a->w;
-		first->last = a;
-	} else {
-		a->w.prev = NULL;
+	a->w.next = a->w.prev = NULL;
+	if (!first) {
+		a->count = 0;
 		a->last = a;
 		a->left = a->right = NULL;
 		*at = a;
+	} else if (head) {
+		a->w.next = &first->w;
+		first->w.prev = &a->w;
+		stand_for(at, a);
+	} else {
+		a->w.prev = &first->last->w;
+		first->last->w.next = &a->w;
+		first->last = a;
 	}
+	(*at)->count++;
 }
 
 /* Take the node out of the tree; the rest of its line goes with it. */
@@ -89,17 +114,15 @@ unlink_at(struct wf_at **at, struct wf_at *a)
 {
 	struct wf_at *first = *at, *next = a->w.next ? at_of(a->w.next) : NULL;
 
+	first->count--;
 	if (next)
 		next->w.prev = a->w.prev;
 	if (a != first) {
 		a->w.prev->next = a->w.next;
 		if (!next)
 			first->last = at_of(a->w.prev);
-	} else if (next) { /* it stands for the address now */
-		next->last = first->last;
-		next->left = first->left;
-		next->right = first->right;
-		*at = next;
+	} else if (next) {
+		stand_for(at, next);
 	} else {
 		unlink_node(at);
 	}
@@ -110,6 +133,14 @@ struct wf_at *
 wf_at_first(struct wf_bucket *b, const void *key)
 {
 	return *place_of(b, hash_of(key));
+}
+
+uint32_t
+wf_at_count(struct wf_bucket *b, const void *key)
+{
+	struct wf_at *first = wf_at_first(b, key);
+
+	return first ? first->count : 0;
 }
 
 bool
@@ -154,7 +185,7 @@ commit(struct wf_g *g, void *arg)
 {
 	struct wf_at *a = arg;
 	uint32_t number = a->w.number;
-	struct wf_bucket *b = &table[a->hash % BUCKETS];
+	struct wf_bucket *b = a->bucket;
 	bool ends = wf_wait_open(g, number);
 
 	wf_unlock(&b->lock); /* from here on a and g may be gone */
@@ -163,33 +194,53 @@ commit(struct wf_g *g, void *arg)
 	return true;
 }
 
-int
-wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, struct wf_at *a,
-	   enum wf_reason why, bool scoped)
+void
+wf_at_link(struct wf_m *m, struct wf_bucket *b, const void *key, struct wf_at *a, bool first)
 {
-	struct wf_g *g = wf_me(*m);
+	wf_waiter_init(&a->w, wf_me(m), 0);
+	a->hash = hash_of(key);
+	a->key = key;
+	a->bucket = b;
+	a->awake = true;
+	link_at(b, a, first); /* WAIT-1 */
+}
+
+int
+wf_at_sleep(struct wf_m **m, struct wf_at *a, enum wf_reason why, bool scoped)
+{
+	struct wf_bucket *b = a->bucket;
+	struct wf_g *g = a->w.g;
 	int verdict;
 
-	a->hash = hash_of(key);
+	wf_assert_held(&b->lock);
 	scoped = scoped && wf_scoped(g);
-	wf_waiter_init(&a->w, g, 0);
+	a->awake = false;
 	for (;;) {
 		a->w.number = scoped ? wf_claim_next(g, true) : 0;
-		if (!a->w.linked)
-			link_at(b, a); /* WAIT-1 */
-		*m = wf_park(*m, commit, a, why, key);
+		*m = wf_park(*m, commit, a, why, object_of(a->key));
 		if (likely(a->w.result != WF_PENDING))
 			return a->w.result;
-		/* Woken by a scope, perhaps by one that does not concern this wait. */
+		/* Woken by a scope, perhaps by one that does not concern this wait. Then it keeps
+		   its place; but a waker that found it claimed has taken it from the line, and
+		   may have told its object that nobody waits: to link it again would lose a
+		   wake-up. */
 		verdict = wf_scope_verdict(g);
 		wf_lock(&b->lock);
-		if (verdict < 0)
+		if (verdict < 0 || !a->w.linked)
 			break;
 	}
 	if (a->w.linked)
 		unlink_at(place_of(b, a->hash), a);
 	wf_unlock(&b->lock);
 	return verdict;
+}
+
+int
+wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, struct wf_at *a,
+	   enum wf_reason why, bool scoped)
+{
+	wf_at_link(*m, b, key, a, false);
+	return wf_at_sleep(m, a, why, scoped);
 }
 
 void

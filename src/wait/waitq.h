@@ -17,7 +17,11 @@
 struct wf_at {
 	struct wf_waiter w; /* next and prev: others at the same address, first come first */
 	uint64_t hash;      /* of the address: one to one */
+	const void *key;
+	struct wf_bucket *bucket;
+	bool awake; /* has its place, but does not sleep yet: see wf_at_link */
 	/* in the first of an address only; under the bucket's lock */
+	uint32_t count; /* of those at this address */
 	struct wf_at *last;
 	struct wf_at *left, *right; /* other addresses of the bucket */
 };
@@ -30,13 +34,29 @@ struct wf_bucket {
 
 struct wf_bucket *wf_bucket_of(const void *key);
 
+/* A second line at the same object, in the same bucket. Objects are aligned to 8. */
+WF_INLINE const void *
+wf_second_line(const void *key)
+{
+	return (const char *)key + 1;
+}
+
 /* The bucket is locked and the caller has decided to wait for key: sleep until woken; the lock is
    dropped. scoped: or until its scopes end the wait. *m is the M it goes on with. Returns the
-   waker's result, or -ECANCELED, -ETIMEDOUT. */
+   waker's result; or -ECANCELED, -ETIMEDOUT; or 0: a scope that does not end this wait woke it
+   for nothing, and a waker has passed it over meanwhile. Whoever can be woken with 0 looks again
+   at what it waits for. */
 int wf_wait_at(struct wf_m **m, struct wf_bucket *b, const void *key, struct wf_at *a,
 	       enum wf_reason why, bool scoped);
 
 /* ---- the bucket is locked */
+/* The two halves of wf_wait_at: a place in line, at its head if first, and the sleep. Whoever
+   drops the lock between them may be taken meanwhile, while a->awake: its result is then written
+   under the lock, and nobody readies it. It locks again, and sleeps only if a->w.linked. */
+void wf_at_link(struct wf_m *m, struct wf_bucket *b, const void *key, struct wf_at *a, bool first);
+int wf_at_sleep(struct wf_m **m, struct wf_at *a, enum wf_reason why, bool scoped);
+/* How many are linked. */
+uint32_t wf_at_count(struct wf_bucket *b, const void *key);
 /* The first in line, still linked, or NULL. It may lose interest: only wf_at_pop is sure. */
 struct wf_at *wf_at_first(struct wf_bucket *b, const void *key);
 /* The first that is still to be had, unlinked and the caller's to wake; NULL: nobody. */
