@@ -45,7 +45,7 @@ struct weft_case {
 	void *elem_;
 	int *ok_;
 	int64_t arg_;
-	uintptr_t private_[8];
+	uintptr_t private_[6];
 };
 
 /* The index of the case that fired, or -errno. */

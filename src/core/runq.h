@@ -109,9 +109,14 @@ wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 static inline bool
 wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 {
-	/* acqrel: RQ-4, publishes g to a thief; rmw because a thief may take the old one */
-	struct wf_g *old = at_xchg_acqrel(&q->next, (void *)g);
+	struct wf_g *old = at_load_rlx(&q->next); /* rlx: thieves only make it NULL */
 
+	if (!old) {
+		at_store_rel(&q->next, (void *)g); /* rel: RQ-4, publishes g to a thief */
+		return true;
+	}
+	/* acqrel: RQ-4; rmw because a thief may take the old one */
+	old = at_xchg_acqrel(&q->next, (void *)g);
 	if (!old)
 		return true;
 	wf_runq_put(q, old, over);
