@@ -294,6 +294,7 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 	g->locals = NULL;
 	g->joiner = NULL;
 	g->scope = NULL;
+	g->reason = WF_WAIT_NONE;
 	wf_g_bury(m, g);
 }
 

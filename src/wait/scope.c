@@ -45,6 +45,15 @@ wf_scope_verdict(const struct wf_g *g)
 	return 0;
 }
 
+bool
+wf_scope_has_deadline(const struct wf_g *g)
+{
+	for (struct weft_scope *s = g->scope; s && s->kind_ != WEFT_SCOPE_SHIELD; s = s->up_)
+		if (s->kind_ == WEFT_SCOPE_DEADLINE)
+			return true;
+	return false;
+}
+
 /* ---- open and close: only the caller's own chain is touched, so nobody need enter (SCOPE-1) */
 
 static struct wf_g *

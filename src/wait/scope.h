@@ -61,6 +61,8 @@ bool wf_scope_enlist(struct wf_g *g);
 /* 0, -ECANCELED or -ETIMEDOUT: what the scopes of g say; -ENOTSUP: its run is over. */
 int wf_scope_verdict(const struct wf_g *g);
 
+bool wf_scope_has_deadline(const struct wf_g *g);
+
 WF_INLINE bool
 wf_scoped(struct wf_g *g)
 {

@@ -105,6 +105,19 @@ must_wait(struct weft_wg *wg, struct wf_bucket *b)
 	return false;
 }
 
+/* May the caller run a child while it waits? Not if its scopes could end the wait meanwhile: it
+   could not be told. The end of a group waits for the child in any case; only a deadline, which
+   would cancel the children, must find it waiting. */
+static bool
+may_run_children(struct wf_m *m, enum wf_reason why, bool scoped)
+{
+	if (m->plain)
+		return false;
+	if (likely(!scoped || !m->g->scope))
+		return true;
+	return why == WF_WAIT_GROUP && !wf_scope_has_deadline(m->g);
+}
+
 int
 wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 {
@@ -114,7 +127,7 @@ wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 
 	/* acq: pairs with the last done */
 	while (at_load_acq(wf_wg_word(wg)) != 0) {
-		if (!(*m)->plain && wf_join_child(m, wg))
+		if (may_run_children(*m, why, scoped) && wf_join_child(m, wg))
 			continue;
 		if (!(*m)->plain)
 			wf_learn_joins((*m)->g);
