@@ -179,6 +179,14 @@ shortest_circle(const struct graph *gr, int *best)
 	return n;
 }
 
+static const char *
+link_words(const struct wf_g *g)
+{
+	if (is_join(g))
+		return ", one of them goroutine ";
+	return wf_waited_holder(g) ? ": goroutine " : ", which goroutine ";
+}
+
 void
 wf_describe_cycle(void (*say)(void *arg, const char *line), void *arg)
 {
@@ -194,13 +202,11 @@ wf_describe_cycle(void (*say)(void *arg, const char *line), void *arg)
 	say(arg, "the circle:");
 	for (int i = n - 1; i >= 0; i--) {
 		const struct wf_g *g = gr.g[circle[i]], *next = gr.g[circle[i > 0 ? i - 1 : n - 1]];
-		bool could = wf_waited_holder(g) == 0 && !is_join(g);
 
 		wf_describe_wait(g, what, sizeof(what));
-		snprintf(line, sizeof(line), "\tgoroutine %lld (%s) %s%s %lld (%s)%s",
-			 (long long)g->id, g->site->name, what,
-			 could ? ", which goroutine" : "; that is up to goroutine",
-			 (long long)next->id, next->site->name, could ? " could serve" : "");
+		snprintf(line, sizeof(line), "\tgoroutine %lld (%s) %s%s%lld (%s)%s",
+			 (long long)g->id, g->site->name, what, link_words(g), (long long)next->id,
+			 next->site->name, is_join(g) || wf_waited_holder(g) ? "" : " could serve");
 		say(arg, line);
 	}
 }

@@ -3,6 +3,7 @@
 #include "obs/waits.h"
 #include "base/os.h"
 #include "wait/chan.h"
+#include "wait/locks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +110,13 @@ add_select(struct text *t, const struct wf_g *g)
 
 /* ---- the rest */
 
+/* Where the object of an address-keyed wait stands: a second line is keyed beside its address. */
+static const void *
+object_of(const struct wf_g *g)
+{
+	return (const void *)((uintptr_t)g->wait_on & ~(uintptr_t)7);
+}
+
 static void
 add_holder(struct text *t, const struct wf_g *g)
 {
@@ -136,18 +144,42 @@ add_group(struct text *t, const struct wf_g *g)
 	    (unsigned long long)(gr.wg_.word_ / 2), where);
 }
 
+/* What is done to the object of an address-keyed wait. */
+static const char *
+deed(enum wf_reason why)
+{
+	switch (why) {
+	case WF_WAIT_MUTEX:
+		return "to lock the mutex";
+	case WF_WAIT_RLOCK:
+		return "to read-lock the rwmutex";
+	case WF_WAIT_WLOCK:
+		return "to write-lock the rwmutex";
+	case WF_WAIT_COND:
+		return "for a signal of the condition";
+	case WF_WAIT_SEM:
+		return "to acquire the semaphore";
+	case WF_WAIT_ONCE:
+		return "for the first caller of the once";
+	case WF_WAIT_BARRIER:
+		return "for the others at the barrier";
+	case WF_WAIT_LIMIT:
+		return "for a place in the limited group";
+	default:
+		return "for the wait group";
+	}
+}
+
 void
 wf_describe_wait(const struct wf_g *g, char *text, size_t bytes)
 {
-	static const char *const reasons[] = {
-#define X(id, words) words,
-	    WF_REASONS(X)
-#undef X
-	};
 	struct text t = {text, bytes};
 
 	*text = '\0';
 	switch ((enum wf_reason)g->reason) {
+	case WF_WAIT_NONE:
+	case WF_WAIT_TEST:
+		break;
 	case WF_WAIT_SEND:
 		add_chan_wait(&t, g, "send on");
 		break;
@@ -168,7 +200,7 @@ wf_describe_wait(const struct wf_g *g, char *text, size_t bytes)
 		add_group(&t, g);
 		break;
 	default:
-		add(&t, "waits for %s %p", reasons[g->reason % countof(reasons)], g->wait_on);
+		add(&t, "waits %s at %p", deed((enum wf_reason)g->reason), object_of(g));
 		add_holder(&t, g);
 		break;
 	}
@@ -200,6 +232,15 @@ wf_waited_objects(const struct wf_g *g, const void **objects, int max)
 int64_t
 wf_waited_holder(const struct wf_g *g)
 {
-	(void)g;
-	return 0;
+	uint64_t word;
+
+	switch ((enum wf_reason)g->reason) {
+	case WF_WAIT_MUTEX:
+		return os_peek(object_of(g), &word, sizeof(word)) < 0 ? 0 : wf_mutex_holder(word);
+	case WF_WAIT_RLOCK:
+	case WF_WAIT_WLOCK:
+		return os_peek(object_of(g), &word, sizeof(word)) < 0 ? 0 : wf_rwmutex_writer(word);
+	default:
+		return 0;
+	}
 }

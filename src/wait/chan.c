@@ -327,8 +327,10 @@ send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
 	for (;;) {
 		rc = wf_chan_do_send(ch, &s, elem, &peer);
 		if (rc != WF_PENDING) {
+			if (WF_MUTANT(MUT_CHAN_READY_LOCKED) && peer)
+				wf_ready(m, peer->g);     /* a mutant */
 			wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
-			if (peer)
+			if (peer && !WF_MUTANT(MUT_CHAN_READY_LOCKED))
 				wf_ready(m, peer->g);
 			break;
 		}
@@ -390,6 +392,8 @@ weft_chan_send(void *channel, const void *elem)
 		return send_slow(m, ch, s, elem);
 	ring_put(ch, elem);
 	wf_chan_unlock(p, ch, s + WF_CH_ONE);
+	if (WF_MUTANT(MUT_CHAN_TOUCH_UNLOCKED))
+		(void)at_load_rlx(&ch->state); /* a mutant */
 	wf_leave(m);
 	return 0;
 }

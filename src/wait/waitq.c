@@ -166,17 +166,12 @@ wf_at_pop(struct wf_bucket *b, const void *key)
 struct wf_at *
 wf_at_pop_all(struct wf_bucket *b, const void *key)
 {
-	struct wf_at *all = NULL, *last = NULL, *a;
+	struct wf_at_list all = {0};
+	struct wf_at *a;
 
-	while ((a = wf_at_pop(b, key))) {
-		a->w.next = NULL;
-		if (last)
-			last->w.next = &a->w;
-		else
-			all = a;
-		last = a;
-	}
-	return all;
+	while ((a = wf_at_pop(b, key)))
+		wf_at_list_push(&all, a);
+	return all.first;
 }
 
 /* Runs when the sleeper's context is saved: PARK-1. */

@@ -32,6 +32,22 @@ struct wf_bucket {
 	struct wf_at *root; /* under lock */
 } WF_ALIGNED(WF_CACHE_LINE);
 
+/* Some that were taken from a line, in order; linked through w.next. */
+struct wf_at_list {
+	struct wf_at *first, *last;
+};
+
+static inline void
+wf_at_list_push(struct wf_at_list *l, struct wf_at *a)
+{
+	a->w.next = NULL;
+	if (l->last)
+		l->last->w.next = &a->w;
+	else
+		l->first = a;
+	l->last = a;
+}
+
 struct wf_bucket *wf_bucket_of(const void *key);
 
 /* A second line at the same object, in the same bucket. Objects are aligned to 8. */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locks.h: what the locks have in common, and what of the mutex others need.
+ *
+ * Each lock is a word or two that say who has it, and a flag "somebody may wait"; who waits is in
+ * the address table alone. So a waiter that is cancelled, or dropped at the end of a run, leaves
+ * at most a flag behind, which the next unlock takes away.
+ */
+#ifndef WF_WAIT_LOCKS_H
+#define WF_WAIT_LOCKS_H
+
+#include "base/sanitizer.h"
+#include "wait/waitq.h"
+
+/* How a waiter is woken. 0 is left to wf_wait_at: look again. */
+enum {
+	WF_GIVEN = 1,  /* it has what it waited for */
+	WF_COMPETE = 2 /* it may try to get it; nobody else is woken until it has tried */
+};
+
+/*
+ * The M of a goroutine that has its P and is not asked for it: it may take a fast path, which is
+ * a few instructions on the object alone, without entering. NULL: enter.
+ */
+WF_INLINE struct wf_m *
+wf_fast(void)
+{
+	struct wf_m *m = wf_m();
+
+	/* rlx: should it change meanwhile, we are as any code that runs outside */
+	if (unlikely(at_load_rlx(&m->lease) - WF_HELD > WF_FENCED - WF_HELD))
+		return NULL;
+#ifdef WF_TORTURE
+	if (wf_rand_below(&m->rand, 2) == 0)
+		return NULL;
+#endif
+	return m;
+}
+
+/* The caller as a number above flag bits: a goroutine's id, or minus a thread's. Never 0. */
+WF_INLINE uint64_t
+wf_tag(const struct wf_g *g, unsigned shift)
+{
+	return (uint64_t)g->id << shift;
+}
+
+/*
+ * A plain thread has slept and may not sleep again if the run has ended: the end of the run saw it
+ * at rest and will not come back for it. Goroutines do not outlive the run.
+ */
+WF_INLINE bool
+wf_run_over(const struct wf_m *m)
+{
+	if (likely(!m->plain))
+		return false;
+	fence_seq(); /* at_rest, before the look at phase; pairs with the end of the run */
+	return at_load_acq(&wf_sched.phase) != WF_UP; /* acq: as in enter_plain */
+}
+
+/* ---- the mutex; see mutex.c */
+enum {
+	WF_MTX_WAITED = 1,   /* somebody may be in line */
+	WF_MTX_WOKEN = 2,    /* somebody is awake to compete for it: nobody need be woken */
+	WF_MTX_STARVING = 4, /* it is handed over, first come first served */
+	WF_MTX_SHIFT = 3,    /* the holder stands above */
+	WF_MTX_FLAGS = 7,
+};
+
+WF_INLINE wf_a64 *
+wf_mutex_word(struct weft_mutex *mx)
+{
+	return (wf_a64 *)&mx->word_;
+}
+
+/* The id of the goroutine, or minus that of the thread, that has it, by its word; 0: it is free. */
+WF_INLINE int64_t
+wf_mutex_holder(uint64_t word)
+{
+	return (int64_t)word >> WF_MTX_SHIFT;
+}
+
+/* The same for a rwmutex that is locked for writing. */
+enum {
+	WF_RW_WAITED = 1, /* somebody may be in line: nobody gets in but by the line */
+	WF_RW_WRITER =
+	    2, /* locked for writing; the holder stands above, else the number of readers */
+	WF_RW_SHIFT = 2,
+	WF_RW_READER = 4,
+};
+
+WF_INLINE int64_t
+wf_rwmutex_writer(uint64_t word)
+{
+	return word & WF_RW_WRITER ? (int64_t)word >> WF_RW_SHIFT : 0;
+}
+
+/* Must an unlock wake somebody, or hand the mutex over? */
+WF_INLINE bool
+wf_mutex_wakes(uint64_t w)
+{
+	return (w & WF_MTX_STARVING) || (w & WF_MTX_FLAGS) == WF_MTX_WAITED;
+}
+
+/* True: it is unlocked, and nobody was to be woken. Any thread, any lock held. */
+WF_INLINE bool
+wf_mutex_unlock_fast(struct weft_mutex *mx)
+{
+	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
+
+	wf_tsan_release(mx);
+	while (likely(!wf_mutex_wakes(w) && wf_mutex_holder(w) != 0))
+		/* rel: what was done under it. MTX-1: the last access */
+		if (likely(at_cas_acqrel(wf_mutex_word(mx), &w, w & WF_MTX_FLAGS)))
+			return true;
+	return false;
+}
+
+/* ---- in the runtime */
+/* 0; or -errno, and it is not locked: what the scopes say, or -ENOTSUP: the run is over. */
+int wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped);
+/* Any thread; fatal if it is not locked. */
+void wf_mutex_unlock(struct wf_m *m, struct weft_mutex *mx);
+
+/* Outside. A plain thread that must have it, when the run may be over. */
+void wf_mutex_lock_after_run(struct weft_mutex *mx);
+
+#endif
