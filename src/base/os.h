@@ -53,6 +53,7 @@ void os_timer_slack(void); /* this thread's sleeps are not rounded for power sav
 
 /* ---- the rest */
 int os_write_all(int fd, const void *buf, size_t bytes);
+void *os_map_file(const char *path, size_t *bytes); /* read-only; NULL: it cannot be */
 /* Copies memory that may not be there: 0, or -errno and nothing is known. */
 int os_peek(const void *from, void *to, size_t bytes);
 const char *os_getenv(const char *name);

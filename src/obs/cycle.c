@@ -179,19 +179,32 @@ shortest_circle(const struct graph *gr, int *best)
 	return n;
 }
 
-static const char *
-link_words(const struct wf_g *g)
+/* One step of the circle: g waits, and next could end that. */
+static void
+say_step(void (*say)(void *arg, const char *line), void *arg, const struct wf_g *g,
+	 const struct wf_g *next)
 {
-	if (is_join(g))
-		return ", one of them goroutine ";
-	return wf_waited_holder(g) ? ": goroutine " : ", which goroutine ";
+	static char what[768], line[1024];
+	const char *name = next->site->name;
+	long long id = (long long)next->id;
+	char link[160];
+
+	if (wf_waited_holder(g))
+		snprintf(link, sizeof(link), " (%s)", name);
+	else if (is_join(g))
+		snprintf(link, sizeof(link), ", one of them goroutine %lld (%s)", id, name);
+	else
+		snprintf(link, sizeof(link), ", which goroutine %lld (%s) could serve", id, name);
+	wf_describe_wait(g, what, sizeof(what));
+	snprintf(line, sizeof(line), "\tgoroutine %lld (%s) %s%s", (long long)g->id, g->site->name,
+		 what, link);
+	say(arg, line);
 }
 
 void
 wf_describe_cycle(void (*say)(void *arg, const char *line), void *arg)
 {
 	static struct graph gr; /* one deadlock in a process */
-	static char what[768], line[1024];
 	int circle[NODES], n;
 
 	wf_gpool_each(add_node, &gr);
@@ -200,13 +213,6 @@ wf_describe_cycle(void (*say)(void *arg, const char *line), void *arg)
 	if (n == 0)
 		return;
 	say(arg, "the circle:");
-	for (int i = n - 1; i >= 0; i--) {
-		const struct wf_g *g = gr.g[circle[i]], *next = gr.g[circle[i > 0 ? i - 1 : n - 1]];
-
-		wf_describe_wait(g, what, sizeof(what));
-		snprintf(line, sizeof(line), "\tgoroutine %lld (%s) %s%s%lld (%s)%s",
-			 (long long)g->id, g->site->name, what, link_words(g), (long long)next->id,
-			 next->site->name, is_join(g) || wf_waited_holder(g) ? "" : " could serve");
-		say(arg, line);
-	}
+	for (int i = n - 1; i >= 0; i--)
+		say_step(say, arg, gr.g[circle[i]], gr.g[circle[i > 0 ? i - 1 : n - 1]]);
 }

@@ -11,6 +11,7 @@
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "obs/obs.h"
+#include "obs/symbols.h"
 #include "obs/waits.h"
 #include "sched/sched.h"
 
@@ -90,6 +91,8 @@ say_repeats(struct sink *o)
 static void
 say_frame(struct sink *o, uintptr_t pc)
 {
+	const char *name;
+	uintptr_t offset;
 	Dl_info i;
 
 	if (pc == o->pc) {
@@ -98,8 +101,8 @@ say_frame(struct sink *o, uintptr_t pc)
 	}
 	say_repeats(o);
 	o->pc = pc;
-	if (pc && dladdr((void *)pc, &i) && i.dli_sname) {
-		say(o, "\t%s+0x%lx", i.dli_sname, (unsigned long)(pc - (uintptr_t)i.dli_saddr));
+	if (wf_symbol_of(pc, &name, &offset)) {
+		say(o, "\t%s+0x%lx", name, (unsigned long)offset);
 		return;
 	}
 	o->unnamed = true;
