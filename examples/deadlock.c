@@ -5,8 +5,7 @@
  * The writer sends while it holds the mutex. The reader takes the mutex before it receives. Once
  * the writer is first, neither can ever go on, and main waits for both. Nobody is left to run, so
  * the runtime says "all goroutines are asleep", shows what each one waits for and where it was
- * started, and ends the process with status 2. Read the report from the writer: it holds the
- * mutex that the reader waits for, and waits for a receiver, which only the reader could be.
+ * started, then the circle in which they wait, and ends the process with status 2.
  *
  * The cure: send after weft_unlock. Hold a lock only as long as you touch what it guards.
  */

@@ -76,8 +76,7 @@ pool(void)
 	struct result best = {0}, r;
 	int done[WORKERS] = {0};
 
-	weft_group(g, NULL) /* its end waits for the feeder and every worker */
-	{
+	weft_group(g, NULL) { /* its end waits for the feeder and every worker */
 		weft_go_in(g, feeder, .jobs = jobs);
 		for (int i = 0; i < WORKERS; i++)
 			weft_go_in(g, worker, .id = i, .jobs = jobs, .results = results);

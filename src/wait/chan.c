@@ -514,9 +514,11 @@ weft_chan_close(void *channel)
 	wf_tsan_release(ch);
 	recvs = pop_all(&ch->recvs, 0);
 	sends = pop_all(&ch->sends, -EPIPE);
-	for (struct wf_waiter *w = recvs; w; w = w->next)
+	for (struct wf_waiter *w = recvs; w; w = w->next) {
+		wf_tsan_acquire(w->g);
 		if (w->elem)
 			memset(w->elem, 0, ch->elem_bytes);
+	}
 	/* CHAN-4 */
 	wf_chan_unlock(wf_m_p(m), ch, (s & ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS)) | WF_CH_CLOSED);
 	ready_all(m, recvs);
