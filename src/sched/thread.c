@@ -8,6 +8,7 @@
  * M-3: nm counts the threads of this run, from before they exist until they are past the last
  *      use of anything but their own M.
  */
+#include "arch/fpstate.h"
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "base/sanitizer.h"
@@ -147,6 +148,7 @@ m_main(void *arg)
 	set_up_this_thread(m);
 	snprintf(name, sizeof(name), "weft-m%u", m->id);
 	os_thread_name(name);
+	wf_fpstate_set(&wf_fpstate_default); /* not that of the goroutine that started us */
 	os_altstack_install(&m->altstack);
 	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
 	wf_trace(WF_TR_M, 1, m);

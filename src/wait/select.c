@@ -193,8 +193,10 @@ unlock_all(struct wf_select *sel)
 
 		next = WF_MUTANT(MUT_CHAN_COMMIT_LATE) ? NULL : next_chan(sel, &k, ch);
 		wf_chan_unlock(NULL, ch, s & ~(uint64_t)WF_CH_LOCKED);
-		if (WF_MUTANT(MUT_CHAN_COMMIT_LATE))
+		if (WF_MUTANT(MUT_CHAN_COMMIT_LATE)) {
+			light_barrier(); /* a choice point */
 			next = next_chan(sel, &k, ch);
+		}
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include "test.h"
 
+#include <stdlib.h>
 #include <weft.h>
 
 /* The rounding bits of the control word, without libm. */
@@ -83,6 +84,32 @@ fp_app(void)
 	EXPECT_EQ(weft_wg_wait(&all), 0);
 	EXPECT_EQ(rounding(), 0);
 	return 0;
+}
+
+static int
+starts_others(void)
+{
+	set_rounding(3);
+	for (int i = 0; i < 32; i++)
+		EXPECT(weft_wg_go(&all, plain) > 1);
+	weft_wg_done(&all);
+	return 0;
+}
+
+static int
+threads_app(void)
+{
+	weft_wg_add(&all, 1);
+	EXPECT(weft_go_with(WEFT_ATTR(.save = WEFT_SAVE_FP), starts_others) > 1);
+	return weft_wg_wait(&all);
+}
+
+/* The kernel gives a new thread the control words of the one that makes it. */
+TEST(threads_begin_with_the_default_rounding)
+{
+	setenv("WEFT_PROCS", "8", 1);
+	for (int i = 0; i < 20; i++)
+		EXPECT_EQ(weft_run(threads_app), 0);
 }
 
 TEST(rounding_mode_follows_who_asked_and_nobody_else)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* t_os.c: what the system is asked, where the answer is easily wrong. */
+#include "test.h"
+
+#include "base/os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { STAY = 300, CHURN = 4, ROUNDS = 300 };
+
+static pthread_barrier_t here, gone;
+
+static void *
+stays(void *arg)
+{
+	pthread_barrier_wait(&here);
+	pthread_barrier_wait(&gone);
+	return arg;
+}
+
+static void *
+ends(void *arg)
+{
+	return arg;
+}
+
+static void *
+churns(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t t;
+
+		EXPECT_EQ(pthread_create(&t, NULL, ends, NULL), 0);
+		pthread_join(t, NULL);
+	}
+	return arg;
+}
+
+TEST(no_thread_is_missed_while_others_end)
+{
+	pthread_t stay[STAY], churn[CHURN];
+
+	pthread_barrier_init(&here, NULL, STAY + 1);
+	pthread_barrier_init(&gone, NULL, STAY + 1);
+	for (int i = 0; i < STAY; i++)
+		EXPECT_EQ(pthread_create(&stay[i], NULL, stays, NULL), 0);
+	pthread_barrier_wait(&here);
+	for (int i = 0; i < CHURN; i++)
+		EXPECT_EQ(pthread_create(&churn[i], NULL, churns, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++)
+		EXPECT(os_thread_count() >= STAY + 1);
+	for (int i = 0; i < CHURN; i++)
+		pthread_join(churn[i], NULL);
+	pthread_barrier_wait(&gone);
+	for (int i = 0; i < STAY; i++)
+		pthread_join(stay[i], NULL);
+}
+
+TEST(memory_that_is_not_there_is_not_read)
+{
+	char from[8] = "weft", to[8] = {0};
+
+	if (os_peek(from, to, sizeof(to)) == -ENOSYS)
+		SKIP("the system cannot copy memory safely");
+	EXPECT_EQ(os_peek(from, to, sizeof(to)), 0);
+	EXPECT_EQ(strcmp(to, "weft"), 0);
+	EXPECT(os_peek((const void *)8, to, sizeof(to)) < 0);
+	EXPECT(os_peek(NULL, to, sizeof(to)) < 0);
+}
