@@ -345,6 +345,7 @@ end_run(struct wf_m *m)
 	wf_ms_end();
 	wf_waitq_flush(m);
 	wf_chans_flush(m);
+	wf_limbo_free(wf_limbo_empty());
 	empty_queues();
 	wf_gpool_each(drop_goroutine, m);
 	if (debug.census)

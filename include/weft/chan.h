@@ -40,7 +40,6 @@ enum weft_case_kind {
 
 struct weft_case {
 	int kind_; /* enum weft_case_kind */
-	int state_;
 	void *chan_;
 	void *elem_;
 	int *ok_;

@@ -22,7 +22,6 @@ enum weft_scope_kind {
 struct weft_scope {
 	struct weft_scope *up_;
 	int kind_; /* enum weft_scope_kind */
-	int open_;
 	int64_t deadline_ns_;
 };
 
@@ -50,8 +49,9 @@ WEFT_API int64_t weft_spawn_in(struct weft_site *, const struct weft_attr *, str
 WEFT_API int weft_cancel(struct weft_group *); /* N */
 WEFT_API bool weft_cancelled(void);            /* N */
 
-/* At most n children at once; weft_go_in then waits for one to end. 0: no limit. */
-WEFT_API int weft_group_limit(struct weft_group *, int n); /* N; 0 or -EINVAL */
+/* At most n children at once; weft_go_in then waits for one to end. 0: no limit. Before the first
+   child. */
+WEFT_API int weft_group_limit(struct weft_group *, int n); /* N; 0, -EINVAL or -EBUSY */
 
 /* ---- clean-up at the end of a block */
 

@@ -115,7 +115,8 @@ struct wf_m {
 	struct wf_m *idle_next, *idle_prev;
 	struct wf_m *all_next;
 	bool idle;
-	bool in_use; /* false: free for another thread */
+	bool in_use;       /* false: free for another thread */
+	uint64_t seen_out; /* see limbo.c */
 
 	/* const after start */
 	uint32_t id;

@@ -5,9 +5,9 @@
  * The record lives on the stack of the one that waits; stacks do not move, so none is allocated.
  * Which lock guards a queue, and what elem means, is for the owner of the queue to say.
  *
- * WAIT-1: a waiter is reachable only through its queue, whose lock its owner takes (and unlinks
- *         itself, or sees itself unlinked) before it returns. A waiter that got its result was
- *         unlinked by who gave it, and needs no further look.
+ * WAIT-1: a waiter is reachable only through its queue; its owner returns when it has unlinked
+ *         itself, under the queue's lock, or has seen itself unlinked: who did that stores linked
+ *         last, and touches the waiter after it only if the owner is its to wake.
  * WAIT-2: who is not in the queue's lock (a cancel, a deadline) holds the G and claims it, never
  *         the waiter.
  */
@@ -25,7 +25,7 @@ struct wf_waiter {
 	void *elem;
 	uint32_t number; /* of the claim; 0: who finds it in the queue is its only waker */
 	/* under the queue's lock */
-	uint16_t linked;
+	wf_a8 linked;   /* atomic */
 	uint16_t order; /* select.c: the place of this case in the order of the locks */
 	struct wf_waiter *next, *prev;
 	/* written by who took it from the queue */
@@ -41,7 +41,7 @@ wf_waiter_push(struct wf_waitlist *l, struct wf_waiter *w)
 {
 	w->next = NULL;
 	w->prev = l->last;
-	w->linked = 1;
+	at_store_rlx(&w->linked, 1); /* rlx: its owner's */
 	if (l->last)
 		l->last->next = w;
 	else
@@ -52,7 +52,7 @@ wf_waiter_push(struct wf_waitlist *l, struct wf_waiter *w)
 static inline void
 wf_waiter_remove(struct wf_waitlist *l, struct wf_waiter *w)
 {
-	ASSERT(w->linked);
+	ASSERT(at_load_rlx(&w->linked)); /* rlx: under the lock */
 	if (w->prev)
 		w->prev->next = w->next;
 	else
@@ -61,14 +61,15 @@ wf_waiter_remove(struct wf_waitlist *l, struct wf_waiter *w)
 		w->next->prev = w->prev;
 	else
 		l->last = w->prev;
-	w->linked = 0;
+	at_store_rel(&w->linked, 0); /* rel: WAIT-1, the last access */
 }
 
-/* The caller has unlinked w: may it give w a result? No: another waker was first. */
+/* May the caller, who has unlinked a waiter of g with this number, give it a result? No: another
+   waker was first, and the waiter may be gone. */
 WF_INLINE bool
-wf_waiter_won(struct wf_waiter *w)
+wf_waiter_won(struct wf_g *g, uint32_t number)
 {
-	return w->number == 0 || wf_claim(w->g, w->number);
+	return number == 0 || wf_claim(g, number);
 }
 
 /* The first waiter that is still to be had, unlinked; those that others have woken go too. */
@@ -78,11 +79,27 @@ wf_waiter_pop(struct wf_waitlist *l)
 	struct wf_waiter *w;
 
 	while ((w = l->first)) {
+		struct wf_g *g = w->g;
+		uint32_t number = w->number;
+
 		wf_waiter_remove(l, w);
-		if (likely(wf_waiter_won(w)))
+		if (likely(wf_waiter_won(g, number)))
 			break;
 	}
 	return w;
+}
+
+/* Those that others have woken, and that have not yet been here to leave. True: nobody is left. */
+static inline bool
+wf_waiters_prune(struct wf_waitlist *l)
+{
+	for (struct wf_waiter *w = l->first, *next; w; w = next) {
+		next = w->next;
+		/* acq: its wait is over */
+		if (w->number != 0 && at_load_acq(&w->g->claim) != w->number)
+			wf_waiter_remove(l, w);
+	}
+	return l->first == NULL;
 }
 
 #endif

@@ -34,8 +34,8 @@ map_file(const char *path)
 		os_release((void *)(uintptr_t)file.map, file.bytes);
 	file.path = path;
 	file.map = os_map_file(path, &file.bytes);
-	if (!file.map)
-		file.map = os_map_file("/proc/self/exe", &file.bytes); /* a relative path */
+	if (!file.map && !strstr(path, ".so")) /* the program itself, by a relative path */
+		file.map = os_map_file("/proc/self/exe", &file.bytes);
 	if (!file.map)
 		file.bytes = 0;
 }

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "wait/chan.h"
 #include "wait/locks.h"
+#include "core/wgword.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,6 +35,19 @@ WF_PRINTF(2, 3) static void add(struct text *t, const char *fmt, ...)
 	t->left -= (size_t)n;
 }
 
+/* A place in a source, byte by byte: it may stand at the end of what is readable. */
+static void
+peek_string(const char *from, char *to, size_t bytes)
+{
+	size_t i = 0;
+
+	while (from && i < bytes - 1 && os_peek(from + i, &to[i], 1) == 0 && to[i])
+		i++;
+	to[i] = '\0';
+	if (i == 0)
+		snprintf(to, bytes, "an unknown place");
+}
+
 /* ---- channels */
 
 static int
@@ -51,17 +65,14 @@ static void
 add_chan(struct text *t, const struct wf_chan *at)
 {
 	struct wf_chan ch;
-	char where[128] = "an unknown place";
+	char where[128];
 	uint64_t s;
 
 	if (!at || os_peek(at, &ch, offsetof(struct wf_chan, ring)) < 0) {
 		add(t, "a channel at %p", (const void *)at);
 		return;
 	}
-	for (size_t i = 0; ch.where && i < sizeof(where) - 1; i++)
-		if (os_peek(ch.where + i, &where[i], 1) < 0 || !where[i])
-			break;
-	where[sizeof(where) - 1] = '\0';
+	peek_string(ch.where, where, sizeof(where));
 	s = at_load_rlx(&ch.state); /* rlx: a copy */
 	add(t, "the channel made at %s (%llu of %llu buffered%s", where,
 	    (unsigned long long)wf_chan_fill(s), (unsigned long long)ch.cap,
@@ -132,16 +143,17 @@ static void
 add_group(struct text *t, const struct wf_g *g)
 {
 	struct weft_group gr;
+	unsigned long long kids;
 	char where[128];
 
-	if (os_peek(container_of(g->wait_on, struct weft_group, wg_), &gr, sizeof(gr)) < 0 ||
-	    os_peek(gr.where_, where, sizeof(where)) < 0) {
+	if (os_peek(container_of(g->wait_on, struct weft_group, wg_), &gr, sizeof(gr)) < 0) {
 		add(t, "waits for the end of a group");
 		return;
 	}
-	where[sizeof(where) - 1] = '\0';
-	add(t, "waits for %llu children of the group opened at %s",
-	    (unsigned long long)(gr.wg_.word_ / 2), where);
+	peek_string(gr.where_, where, sizeof(where));
+	kids = gr.wg_.word_ / WF_WG_ONE;
+	add(t, "waits for %llu %s of the group opened at %s", kids,
+	    kids == 1 ? "child" : "children", where);
 }
 
 /* What is done to the object of an address-keyed wait. */

@@ -6,6 +6,7 @@
 #include "wait/chan.h"
 #include "base/sanitizer.h"
 #include "core/gpool.h"
+#include "wait/limbo.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -178,14 +179,27 @@ pop_send(struct wf_chan *ch, uint64_t *s)
 	return w;
 }
 
+/* Not for long, but while it lasts a freed channel can tell. */
+static void
+check_not_freed(const struct wf_chan *ch, uint64_t s)
+{
+	if (unlikely(s & WF_CH_FREED))
+		wf_fatal(
+		    "use of a channel after weft_free. Free a channel when all who use it have "
+		    "ended, for instance after the end of their group (it is at %p)",
+		    (const void *)ch);
+}
+
 int
 wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_waiter **peer)
 {
 	struct wf_waiter *w;
 
 	*peer = NULL;
-	if (unlikely(*s & WF_CH_CLOSED))
+	if (unlikely(*s & WF_CH_CLOSED)) {
+		check_not_freed(ch, *s);
 		return -EPIPE;
+	}
 	if ((*s & WF_CH_RECVS) && (w = pop_recv(ch, s))) {
 		ASSERT(wf_chan_fill(*s) == 0); /* CHAN-3 */
 		wf_tsan_acquire(w->g);
@@ -231,6 +245,7 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 		return 1;
 	}
 	if (unlikely(*s & WF_CH_CLOSED)) {
+		check_not_freed(ch, *s);
 		wf_tsan_acquire(ch);
 		if (elem)
 			memset(elem, 0, ch->elem_bytes);
@@ -242,10 +257,22 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 void
 wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w)
 {
-	if (w->linked)
+	if (at_load_rlx(&w->linked)) /* rlx: under the lock */
 		wf_waiter_remove(l, w);
 	*s = flag_if(*s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
 	*s = flag_if(*s, ch->sends.first != NULL, WF_CH_SENDS);
+}
+
+void
+wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct wf_waiter *w)
+{
+	uint64_t s;
+
+	if (at_load_acq(&w->linked) == 0) /* acq: WAIT-1; the channel may be gone */
+		return;
+	s = wf_chan_lock(p, ch); /* LIMBO-1: it was there when we looked, and we are inside */
+	wf_chan_forget(ch, &s, l, w);
+	wf_chan_unlock(p, ch, s);
 }
 
 /* ---- waiting */
@@ -272,6 +299,7 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	struct wf_waitlist *line = sends ? &ch->sends : &ch->recvs;
 	struct wf_g *g = wf_me(*m);
 	struct wf_chan_wait wait;
+	int rc;
 
 	wf_waiter_init(&wait.w, g, wf_scoped(g) ? wf_claim_next(g, true) : 0);
 	wait.w.elem = elem;
@@ -282,11 +310,9 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	*m = wf_park(*m, commit, &wait, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
 	if (likely(wait.w.result != WF_PENDING))
 		return wait.w.result;
-	s = wf_chan_lock(wf_m_p(*m), ch);
-	wf_chan_forget(ch, &s, line, &wait.w);
-	wf_chan_unlock(wf_m_p(*m), ch, s);
-	s = (uint64_t)wf_scope_verdict(g);
-	return (int)s < 0 ? (int)s : WF_PENDING;
+	wf_chan_leave(wf_m_p(*m), ch, line, &wait.w);
+	rc = wf_scope_verdict(g);
+	return rc < 0 ? rc : WF_PENDING;
 }
 
 static bool
@@ -507,6 +533,7 @@ weft_chan_close(void *channel)
 		wf_fatal("weft_close(NULL): a NULL channel cannot be closed");
 	s = wf_chan_lock(wf_m_p(m), ch);
 	if (s & WF_CH_CLOSED) {
+		check_not_freed(ch, s);
 		wf_chan_unlock(wf_m_p(m), ch, s);
 		wf_leave(m);
 		return -EPIPE;
@@ -551,21 +578,40 @@ weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
 	return ch;
 }
 
+/* A waiter that is still to be had: the program has a bug. */
+static void
+check_unused(struct wf_chan *ch)
+{
+	bool receives = !wf_waiters_prune(&ch->recvs);
+
+	if (unlikely(receives || !wf_waiters_prune(&ch->sends)))
+		wf_fatal("weft_free of the channel made at %s, for which a goroutine waits to %s. "
+			 "Close it and join its users first",
+			 ch->where ? ch->where : "an unknown place", receives ? "receive" : "send");
+}
+
 WF_EXPORT void
 weft_chan_free(void *channel)
 {
 	struct wf_chan *ch = channel;
+	struct wf_limbo *done;
+	struct wf_m *m;
 	uint64_t s;
 
 	if (!ch)
 		return;
-	s = at_load_acq(&ch->state); /* acq: CHAN-2, who used it last is out */
-	if (s & (WF_CH_RECVS | WF_CH_SENDS))
-		wf_fatal("weft_free of the channel made at %s, for which a goroutine waits to %s. "
-			 "Close it and join its users first",
-			 ch->where ? ch->where : "an unknown place",
-			 s & WF_CH_RECVS ? "receive" : "send");
-	free(ch);
+	m = wf_enter(WF_CALL_N);
+	if (!m) { /* no run is up: nobody is inside */
+		free(ch);
+		return;
+	}
+	s = wf_chan_lock(wf_m_p(m), ch);
+	check_not_freed(ch, s);
+	check_unused(ch);
+	wf_chan_unlock(wf_m_p(m), ch, (s & WF_CH_BIASED) | WF_CH_CLOSED | WF_CH_FREED);
+	done = wf_limbo_put(m, &ch->limbo);
+	wf_leave(m);
+	wf_limbo_free(done);
 }
 
 WF_EXPORT size_t
@@ -599,7 +645,7 @@ leave_channel(struct wf_chan *ch, struct wf_waiter *w, bool sends)
 {
 	uint64_t s;
 
-	if (!ch || !w->linked)
+	if (!ch || !at_load_rlx(&w->linked)) /* rlx: nobody runs */
 		return;
 	s = wf_chan_lock(NULL, ch);
 	wf_chan_forget(ch, &s, sends ? &ch->sends : &ch->recvs, w);

@@ -31,6 +31,7 @@
 #ifndef WF_WAIT_CHAN_H
 #define WF_WAIT_CHAN_H
 
+#include "wait/limbo.h"
 #include "wait/scope.h"
 
 enum {
@@ -39,18 +40,22 @@ enum {
 	WF_CH_RECVS = 4, /* receivers wait */
 	WF_CH_SENDS = 8, /* senders wait */
 	WF_CH_BIASED = 16,
-	WF_CH_ONE = 32, /* a value in the ring */
+	WF_CH_FREED = 32, /* closed, and its memory about to go: see limbo.h */
+	WF_CH_ONE = 64,   /* a value in the ring */
 };
 
 #define WF_ALL_CHANS ((void *)1) /* in_chan: any that is biased to this P */
 
 struct wf_chan {
+	union {
+		const char *where; /* it was made, "file:line", or NULL; const */
+		struct wf_limbo limbo;
+	};
 	wf_a64 state;
 	wf_aptr owner; /* while biased: a P; + 1 when its bias is being taken away */
 	/* const */
 	uint64_t cap;
 	size_t elem_bytes;
-	const char *where; /* it was made, "file:line", or NULL */
 	/* CHAN-1 */
 	uint64_t recv_at, send_at; /* places in the ring */
 	struct wf_waitlist recvs, sends;
@@ -137,7 +142,9 @@ wf_chan_can_send(const struct wf_chan *ch, uint64_t s)
 int wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_waiter **peer);
 int wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **peer);
 
-/* A waiter leaves its line, if it is still there. */
+/* A waiter leaves its line, if it is still there; the channel is not locked, and need not even be. */
+void wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct wf_waiter *w);
+/* The same, locked. */
 void wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w);
 
 /* Waits until its scopes end it, perhaps for ever; why tells which misuse this is. */

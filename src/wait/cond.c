@@ -37,7 +37,7 @@ unlock_and_sleep(struct wf_m **m, struct weft_cond *c, struct weft_mutex *mx)
 		wf_unlock(&b->lock);
 		wf_mutex_unlock(*m, mx);
 		wf_lock(&b->lock);
-		if (!a.w.linked) { /* COND-3 */
+		if (!at_load_rlx(&a.w.linked)) { /* rlx: under the lock. COND-3 */
 			wf_unlock(&b->lock);
 			return a.w.result;
 		}

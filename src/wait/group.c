@@ -166,16 +166,29 @@ wf_group_cancel(struct wf_m *m, struct weft_group *root)
 		wf_ready(m, g); /* SCOPE-3 */
 }
 
+/* In the runtime: was it opened in this run? If not its children are gone, or never were. */
+static bool
+is_open(struct weft_group *gr)
+{
+	struct wf_group *p = wf_group_of(gr);
+
+	return p->owner && p->run == at_load_rlx(&wf_sched.run); /* rlx: const while it lasts */
+}
+
 WF_EXPORT int
 weft_cancel(struct weft_group *gr)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
+	int rc = -ENOTSUP;
 
 	if (!m)
-		return -ENOTSUP;
-	wf_group_cancel(m, gr);
+		return rc;
+	if (is_open(gr)) {
+		wf_group_cancel(m, gr);
+		rc = 0;
+	}
 	wf_leave(m);
-	return 0;
+	return rc;
 }
 
 /* ---- the block */
@@ -211,12 +224,18 @@ weft_group_open(struct weft_group *gr, int *rc, const char *where)
 	p->up = group_around(g->scope);
 	p->lock = p->up ? wf_group_of(p->up)->lock : &tree_locks[((uintptr_t)gr >> 6) % TREE_LOCKS];
 	p->owner = g;
+	p->run = at_load_rlx(&wf_sched.run); /* rlx: const while it lasts */
 	gr->scope_.kind_ = WEFT_SCOPE_GROUP;
-	gr->scope_.open_ = 1;
 	gr->scope_.up_ = g->scope;
 	g->scope = &gr->scope_;
 	wf_leave(m);
 	return gr;
+}
+
+static const char *
+opened_at(const struct weft_group *gr)
+{
+	return gr->where_ ? gr->where_ : "an unknown place";
 }
 
 static void
@@ -227,29 +246,41 @@ set_rc(struct weft_group *gr, int rc)
 	at_cas_acqrel(&wf_group_of(gr)->rc, &none, (uint32_t)rc); /* acqrel: the first one stays */
 }
 
+/* In the runtime, the group's own scope left: its end. */
+static void
+join(struct wf_m **m, struct weft_group *gr)
+{
+	int rc = is_open(gr) ? wf_wg_join(m, &gr->wg_, WF_WAIT_GROUP, true) : -ENOTSUP;
+
+	if (rc < 0)
+		set_rc(gr, rc);
+	if (rc < 0 && rc != -ENOTSUP) { /* GROUP-2 */
+		wf_group_cancel(*m, gr);
+		rc = wf_wg_join(m, &gr->wg_, WF_WAIT_GROUP, false);
+	}
+	if (rc != -ENOTSUP) /* else: a plain thread; the run is over, and the tree with it */
+		unlink_group(gr);
+}
+
 WF_EXPORT void
 weft_group_close(struct weft_group *gr)
 {
 	struct wf_group *p = wf_group_of(gr);
-	struct wf_m *m = p->owner ? wf_enter(WF_CALL_B) : NULL;
-	int rc;
+	struct wf_m *m = wf_m();
 
-	if (m) {
-		struct wf_g *g = wf_me(m);
-
-		if (unlikely(g->scope != &gr->scope_))
+	if (p->owner) {
+		if (unlikely(wf_me(m) != p->owner || p->owner->scope != &gr->scope_))
 			wf_fatal("the group opened at %s was left out of order, or by another "
 				 "goroutine: leave scopes by }, break, return or goto",
-				 gr->where_);
-		g->scope = gr->scope_.up_;
-		rc = wf_wg_join(&m, &gr->wg_, WF_WAIT_GROUP, true);
-		if (rc < 0) { /* GROUP-2 */
-			set_rc(gr, rc);
-			wf_group_cancel(m, gr);
-			wf_wg_join(&m, &gr->wg_, WF_WAIT_GROUP, false);
+				 opened_at(gr));
+		p->owner->scope = gr->scope_.up_;
+		m = wf_enter(WF_CALL_B);
+		if (m) {
+			join(&m, gr);
+			wf_leave(m);
+		} else {
+			set_rc(gr, -ENOTSUP);
 		}
-		unlink_group(gr);
-		wf_leave(m);
 	}
 	if (gr->rc_out_)
 		*gr->rc_out_ = (int)at_load_acq(&p->rc); /* acq: as the child set it */
@@ -261,7 +292,7 @@ weft_group_close(struct weft_group *gr)
 __attribute__((no_sanitize("undefined"))) int
 wf_member_call(struct wf_g *g)
 {
-	struct wf_member mb = {.scope = {.kind_ = WEFT_SCOPE_MEMBER, .open_ = 1},
+	struct wf_member mb = {.scope = {.kind_ = WEFT_SCOPE_MEMBER},
 			       .group = container_of(g->wg, struct weft_group, wg_),
 			       .g = g};
 	int rc;
@@ -280,7 +311,7 @@ wf_scope_exit(struct wf_g *g)
 		if (s->kind_ == WEFT_SCOPE_GROUP)
 			wf_fatal("weft_exit inside the group opened at %s: its children could not "
 				 "be waited for. Leave the block first, or return",
-				 container_of(s, struct weft_group, scope_)->where_);
+				 opened_at(container_of(s, struct weft_group, scope_)));
 		if (s->kind_ == WEFT_SCOPE_MEMBER)
 			unlink_member(container_of(s, struct wf_member, scope));
 	}
@@ -353,14 +384,21 @@ take_slot(struct wf_m **m, struct wf_group *p)
 WF_EXPORT int
 weft_group_limit(struct weft_group *gr, int n)
 {
-	struct wf_group *p = wf_group_of(gr);
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	int rc = 0;
 
-	if (n < 1)
-		return -EINVAL;
-	if (at_load_acq(wf_wg_word(&gr->wg_)) != 0) /* acq: no child that was not counted */
-		return -EBUSY;
-	at_store_rel(&p->limit, (uint32_t)n); /* rel: before the first child */
-	return 0;
+	if (!m)
+		return -ENOTSUP;
+	if (!is_open(gr))
+		rc = -ENOTSUP;
+	else if (n < 0)
+		rc = -EINVAL;
+	else if (at_load_acq(wf_wg_word(&gr->wg_)) != 0) /* acq: children were not counted */
+		rc = -EBUSY;
+	else
+		at_store_rel(&wf_group_of(gr)->limit, (uint32_t)n); /* rel: before the first */
+	wf_leave(m);
+	return rc;
 }
 
 WF_EXPORT int64_t
@@ -370,12 +408,11 @@ weft_spawn_in(struct weft_site *site, const struct weft_attr *attr, struct weft_
 	struct wf_group *p = wf_group_of(gr);
 	bool limited = at_load_acq(&p->limit) != 0; /* acq: as in give_slot */
 	struct wf_m *m = wf_enter(limited ? WF_CALL_B : WF_CALL_N);
-	int64_t id = 0;
+	int64_t id;
 
 	if (!m)
 		return -ENOTSUP;
-	if (limited)
-		id = take_slot(&m, p);
+	id = !is_open(gr) ? -ENOTSUP : limited ? take_slot(&m, p) : 0;
 	if (id == 0) {
 		id = wf_spawn(m, site, attr, &gr->wg_, arg, bytes, WF_G_MEMBER);
 		if (id < 0 && limited)

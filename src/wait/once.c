@@ -6,8 +6,8 @@
  *         function, outside the runtime, so that a run that ends meanwhile cannot prevent it.
  * ONCE-2: WAITED is set under the bucket's lock by one that sleeps under it; whoever replaces it
  *         by DONE wakes all. That exchange is its last access (SYNC-1).
- * ONCE-3: one that finds the word running knows the G that runs it, and its id: if that is dead,
- *         or is the caller, it would wait for ever, and says so.
+ * ONCE-3: one that finds the word running knows the G that runs it, and which of its lives: if
+ *         that is over, or the caller's, it would wait for ever, and says so.
  */
 #include "wait/locks.h"
 
@@ -28,6 +28,17 @@ runner_of(uint64_t w)
 	return (struct wf_g *)(uintptr_t)(w & ~(uint64_t)FLAGS);
 }
 
+/* Tells one life of a G from another. Ids of goroutines begin anew with each run. */
+static int
+life_of(struct wf_g *g)
+{
+	/* rlx: it changes only between two lives; the run is const while it lasts */
+	int64_t id = (int64_t)at_load_rlx((wf_a64 *)&g->id);
+	uint64_t run = id > 0 ? at_load_rlx(&wf_sched.run) : 0;
+
+	return (int)(uint32_t)((uint64_t)id + run * UINT64_C(0x9e3779b1));
+}
+
 /* ONCE-3; w was read from the word. */
 static void
 check_runner(struct weft_once *o, uint64_t w, const struct wf_g *me)
@@ -37,14 +48,13 @@ check_runner(struct weft_once *o, uint64_t w, const struct wf_g *me)
 
 	if (!(w & KNOWN))
 		return;
-	if (g == me)
-		wf_fatal("weft_once was called again, for the same object, by the function that it "
-			 "runs: it would wait for itself for ever");
 	state = wf_g_state(g);
-	/* rlx: an id changes only between two lives; the fence orders the look at the word */
-	if (state != WF_FREE && state != WF_DEAD &&
-	    (uint32_t)at_load_rlx((wf_a64 *)&g->id) == (uint32_t)o->reserved_)
+	if (state != WF_FREE && state != WF_DEAD && life_of(g) == o->reserved_) {
+		if (g == me)
+			wf_fatal("weft_once was called again, for the same object, by the function "
+				 "that it runs: it would wait for itself for ever");
 		return;
+	}
 	fence_seq(); /* its death, then the look: had it returned, the word would say DONE */
 	if (at_load_acq(word_of(o)) & DONE) /* acq: as in weft_once */
 		return;
@@ -96,8 +106,8 @@ known(struct weft_once *o, struct wf_g *me)
 {
 	uint64_t w = RUNNING;
 
-	o->reserved_ = (int)(uint32_t)me->id;
-	/* rel: the id; a waiter may come before */
+	o->reserved_ = life_of(me);
+	/* rel: reserved_; a waiter may come before */
 	while (!at_cas_acqrel(word_of(o), &w, w | KNOWN | (uint64_t)(uintptr_t)me))
 		;
 }

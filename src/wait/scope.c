@@ -74,7 +74,6 @@ push(struct weft_scope *s, enum weft_scope_kind kind)
 	struct wf_g *g = me();
 
 	s->kind_ = (int)kind;
-	s->open_ = 1;
 	s->up_ = g->scope;
 	g->scope = s;
 }

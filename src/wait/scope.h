@@ -36,7 +36,8 @@ struct __attribute__((may_alias)) wf_group {
 	/* const while open */
 	struct weft_group *up; /* the nearest group around it that its cancellation comes from */
 	struct wf_lock *lock;  /* of the whole tree */
-	struct wf_g *owner;    /* runs the body, and waits at its end */
+	struct wf_g *owner;    /* runs the body, and waits at its end; NULL: no run was up */
+	uint64_t run;
 	/* atomic */
 	wf_a32 cancelled;
 	wf_a32 rc;    /* the first error, as an int */
@@ -74,7 +75,7 @@ wf_waiter_init(struct wf_waiter *w, struct wf_g *g, uint32_t number)
 {
 	w->g = g;
 	w->number = number;
-	w->linked = 0;
+	at_store_rlx(&w->linked, 0); /* rlx: nobody knows it */
 	w->result = WF_PENDING;
 }
 

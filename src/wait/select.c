@@ -286,7 +286,6 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 		struct weft_case *c = &sel->cases[i];
 		struct wf_waiter *w = wf_case_waiter(c);
 		struct wf_chan *ch = c->chan_;
-		uint64_t s;
 
 		if (!is_chan(c))
 			continue;
@@ -296,9 +295,7 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 		}
 		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
 			continue;
-		s = wf_chan_lock(p, ch);
-		wf_chan_forget(ch, &s, c->kind_ == WEFT_CASE_SEND ? &ch->sends : &ch->recvs, w);
-		wf_chan_unlock(p, ch, s);
+		wf_chan_leave(p, ch, c->kind_ == WEFT_CASE_SEND ? &ch->sends : &ch->recvs, w);
 	}
 	return winner;
 }

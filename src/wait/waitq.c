@@ -70,7 +70,7 @@ link_at(struct wf_bucket *b, struct wf_at *a, bool head)
 {
 	struct wf_at **at = place_of(b, a->hash), *first = *at;
 
-	a->w.linked = 1;
+	at_store_rlx(&a->w.linked, 1); /* rlx: under the lock, as all of them here */
 	a->w.next = a->w.prev = NULL;
 	if (!first) {
 		a->count = 0;
@@ -126,7 +126,7 @@ unlink_at(struct wf_at **at, struct wf_at *a)
 	} else {
 		unlink_node(at);
 	}
-	a->w.linked = 0;
+	at_store_rlx(&a->w.linked, 0); /* rlx: as above */
 }
 
 struct wf_at *
@@ -147,7 +147,7 @@ bool
 wf_at_take(struct wf_bucket *b, struct wf_at *a)
 {
 	unlink_at(place_of(b, a->hash), a);
-	return wf_waiter_won(&a->w);
+	return wf_waiter_won(a->w.g, a->w.number);
 }
 
 struct wf_at *
@@ -157,7 +157,7 @@ wf_at_pop(struct wf_bucket *b, const void *key)
 
 	while ((a = *at) && a->hash == hash_of(key)) {
 		unlink_at(at, a);
-		if (wf_waiter_won(&a->w))
+		if (wf_waiter_won(a->w.g, a->w.number))
 			return a;
 	}
 	return NULL;
@@ -221,10 +221,10 @@ wf_at_sleep(struct wf_m **m, struct wf_at *a, enum wf_reason why, bool scoped)
 		   wake-up. */
 		verdict = wf_scope_verdict(g);
 		wf_lock(&b->lock);
-		if (verdict < 0 || !a->w.linked)
+		if (verdict < 0 || !at_load_rlx(&a->w.linked)) /* rlx: under the lock */
 			break;
 	}
-	if (a->w.linked)
+	if (at_load_rlx(&a->w.linked)) /* rlx: as above */
 		unlink_at(place_of(b, a->hash), a);
 	wf_unlock(&b->lock);
 	return verdict;
@@ -266,7 +266,7 @@ wf_waitq_flush(struct wf_m *m)
 		wf_lock(&table[i].lock);
 		while ((a = table[i].root)) {
 			unlink_at(&table[i].root, a);
-			if ((a->w.g->flags & WF_G_THREAD) && wf_waiter_won(&a->w))
+			if ((a->w.g->flags & WF_G_THREAD) && wf_waiter_won(a->w.g, a->w.number))
 				wf_at_wake(m, a, -ENOTSUP);
 		}
 		wf_unlock(&table[i].lock);
