@@ -58,6 +58,13 @@ wf_claim(struct wf_g *g, uint32_t n)
 	return at_cas_acqrel(&g->claim, &want, n & ~WF_CLAIM_OPEN);
 }
 
+/* The wait is over without a waker: the G was dropped, or its run has ended. Nobody else runs. */
+WF_INLINE void
+wf_claim_void(struct wf_g *g)
+{
+	at_store_rlx(&g->claim, at_load_rlx(&g->claim) & ~WF_CLAIM_OPEN); /* rlx: as said */
+}
+
 /* By who has set a flag of a scope that g is in: whatever wait it is in, if that obeys scopes. */
 WF_INLINE bool
 wf_claim_scoped(struct wf_g *g)

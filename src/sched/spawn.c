@@ -9,6 +9,7 @@
  * SPAWN-1: a G is published complete: everything is written before wf_submit.
  * SPAWN-2: the dying G's stack is given back by whoever arrives next, never by itself.
  */
+#include "core/gclaim.h"
 #include "core/gpool.h"
 #include "core/wgword.h"
 #include "sched/save.h"
@@ -295,6 +296,7 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 	g->joiner = NULL;
 	g->scope = NULL;
 	g->reason = WF_WAIT_NONE;
+	wf_claim_void(g);
 	wf_g_bury(m, g);
 }
 

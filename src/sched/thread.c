@@ -87,6 +87,7 @@ wf_m_alloc(bool plain)
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->thread_g.flags = WF_G_THREAD;
+	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
 	at_store_rlx(&m->p, NULL);        /* rlx: not yet reachable */

@@ -436,7 +436,7 @@ weft_chan_recv(void *channel, void *elem)
 		return never(m, WF_WAIT_NIL_RECV);
 	p = wf_m_p(m);
 	s = wf_chan_lock(p, ch);
-	if (unlikely((s & WF_CH_SENDS) || s < WF_CH_ONE))
+	if (unlikely((s & WF_CH_SENDS) || wf_chan_fill(s) == 0))
 		return recv_slow(m, ch, s, elem);
 	ring_take(ch, elem);
 	wf_chan_unlock(p, ch, s - WF_CH_ONE);
@@ -566,7 +566,7 @@ weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
 	if (!m)
 		return NULL;
 	wf_leave(m); /* the allocator is not ours: it may take its time */
-	if (__builtin_mul_overflow(elem_bytes, cap, &bytes) || cap > UINT64_MAX / WF_CH_ONE ||
+	if (__builtin_mul_overflow(elem_bytes, cap, &bytes) || cap > UINT32_MAX ||
 	    bytes > PTRDIFF_MAX - 2 * sizeof(*ch))
 		return NULL;
 	bytes = (sizeof(*ch) + bytes + WF_CACHE_LINE - 1) / WF_CACHE_LINE * WF_CACHE_LINE;
@@ -608,7 +608,9 @@ weft_chan_free(void *channel)
 	s = wf_chan_lock(wf_m_p(m), ch);
 	check_not_freed(ch, s);
 	check_unused(ch);
-	wf_chan_unlock(wf_m_p(m), ch, (s & WF_CH_BIASED) | WF_CH_CLOSED | WF_CH_FREED);
+	s -= wf_chan_fill(s) * WF_CH_ONE;
+	s &= ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS);
+	wf_chan_unlock(wf_m_p(m), ch, s | WF_CH_CLOSED | WF_CH_FREED);
 	done = wf_limbo_put(m, &ch->limbo);
 	wf_leave(m);
 	wf_limbo_free(done);
@@ -673,6 +675,7 @@ leave_channels(struct wf_g *g, void *m)
 	}
 	if ((g->flags & WF_G_THREAD) && state == WF_WAITING) {
 		g->flags |= WF_G_OVER; /* what wf_scope_verdict tells it */
+		wf_claim_void(g);
 		wf_ready(m, g);
 	}
 }

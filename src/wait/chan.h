@@ -43,6 +43,7 @@ enum {
 	WF_CH_FREED = 32, /* closed, and its memory about to go: see limbo.h */
 	WF_CH_ONE = 64,   /* a value in the ring */
 };
+#define WF_CH_VERSION (UINT64_C(1) << 38) /* counts the sections: see pick_default in select.c */
 
 #define WF_ALL_CHANS ((void *)1) /* in_chan: any that is biased to this P */
 
@@ -111,7 +112,7 @@ WF_INLINE void
 wf_chan_unlock(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 {
 	ASSERT(!(s & WF_CH_LOCKED));
-	at_store_rel(&ch->state, s); /* rel: publishes the section */
+	at_store_rel(&ch->state, s + WF_CH_VERSION); /* rel: publishes the section */
 	if (likely(p != NULL))
 		at_store_rel(&p->in_chan, NULL); /* rel: the section, to who takes the bias away */
 }
@@ -119,14 +120,14 @@ wf_chan_unlock(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 WF_INLINE uint64_t
 wf_chan_fill(uint64_t s)
 {
-	return s / WF_CH_ONE;
+	return (uint32_t)(s / WF_CH_ONE);
 }
 
 /* Could an operation complete, as of this state? A closed channel is ready for both. */
 WF_INLINE bool
 wf_chan_can_recv(uint64_t s)
 {
-	return s >= WF_CH_ONE || (s & (WF_CH_CLOSED | WF_CH_SENDS));
+	return wf_chan_fill(s) > 0 || (s & (WF_CH_CLOSED | WF_CH_SENDS));
 }
 
 WF_INLINE bool

@@ -300,7 +300,13 @@ wf_member_call(struct wf_g *g)
 	g->scope = &mb.scope;
 	rc = g->site->fn(g->arg);
 	g->scope = NULL;
-	unlink_member(&mb);
+	if (mb.linked) { /* inside: if the run is over, and the group gone, we do not return */
+		struct wf_m *m = wf_enter(WF_CALL_N);
+
+		unlink_member(&mb);
+		if (m)
+			wf_leave(m);
+	}
 	return rc;
 }
 

@@ -114,6 +114,16 @@ WF_EXPORT bool
 weft_cancelled(void)
 {
 	struct wf_m *m = wf_m();
+	bool over;
 
-	return m != &wf_m_unknown && wf_me(m)->scope && wf_scope_verdict(wf_me(m)) != 0;
+	if (m == &wf_m_unknown || !wf_me(m)->scope)
+		return false;
+	if (m->plain) /* all its scopes are its own */
+		return wf_scope_verdict(&m->thread_g) != 0;
+	m = wf_enter(WF_CALL_N); /* the groups above are there while the run lasts */
+	if (!m)
+		return false;
+	over = wf_scope_verdict(m->g) != 0;
+	wf_leave(m);
+	return over;
 }

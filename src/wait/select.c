@@ -13,6 +13,8 @@
  *        in between unseen.
  * SEL-3: the commit reads the next channel before it unlocks one: with the last unlock the frame
  *        may be gone.
+ * SEL-5: a default is taken only if there was a moment when no case was ready: every state is read
+ *        twice, and none has changed between the two rounds.
  * SEL-4: before it returns a select has left every line, under that channel's lock (WAIT-1).
  */
 #include "wait/chan.h"
@@ -34,6 +36,12 @@ looks_ready(const struct weft_case *c, uint64_t s)
 	return c->kind_ == WEFT_CASE_RECV ? wf_chan_can_recv(s) : wf_chan_can_send(c->chan_, s);
 }
 
+static uint64_t
+state_of(const struct weft_case *c)
+{
+	return at_load_acq(&((struct wf_chan *)c->chan_)->state); /* acq: as the lock would */
+}
+
 /* A ready case, each with the same chance; -1: none. What others see of a locked channel is its
    state before; what its holder sees is the same. */
 static int
@@ -45,14 +53,30 @@ pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
 	for (int i = 0; i < n; i++) {
 		const struct weft_case *c = &cases[i];
 
-		/* acq: as the lock would */
-		if (!is_chan(c) ||
-		    !looks_ready(c, at_load_acq(&((struct wf_chan *)c->chan_)->state)))
+		if (!is_chan(c) || !looks_ready(c, state_of(c)))
 			continue;
 		if (++ready == 1 || wf_rand_below(&m->rand, ready) == 0)
 			pick = i;
 	}
 	return pick;
+}
+
+/* The default may be taken: SEL-5. One channel need not be read twice. */
+static bool
+pick_default(struct weft_case *cases, int n, int chans)
+{
+	for (int round = 0; round < (chans > 1 ? 2 : 1); round++)
+		for (int i = 0; i < n; i++) {
+			uint64_t s;
+
+			if (!is_chan(&cases[i]))
+				continue;
+			s = state_of(&cases[i]);
+			if (looks_ready(&cases[i], s) || (round > 0 && s != cases[i].private_[0]))
+				return false;
+			cases[i].private_[0] = s;
+		}
+	return true;
 }
 
 /* The case's channel is locked, with state *s. */
@@ -230,7 +254,7 @@ try_locked(struct wf_m *m, struct wf_select *sel)
 		uint64_t s = at_load_rlx(&ch->state);
 		int rc = do_case(&sel->cases[i], &s, &peer);
 
-		at_store_rlx(&ch->state, s); /* rlx: published by the unlock */
+		at_store_rlx(&ch->state, s + WF_CH_VERSION); /* rlx: published by the unlock */
 		if (rc != WF_PENDING) {
 			unlock_all(sel);
 			if (peer)
@@ -251,6 +275,7 @@ enqueue(struct wf_select *sel, struct wf_g *g)
 		struct wf_chan *ch = c->chan_;
 		struct wf_waiter *w = wf_case_waiter(c);
 		bool sends = c->kind_ == WEFT_CASE_SEND;
+		uint64_t flag = sends ? WF_CH_SENDS : WF_CH_RECVS;
 
 		wf_waiter_init(w, g, sel->number);
 		if (!is_chan(c))
@@ -258,8 +283,7 @@ enqueue(struct wf_select *sel, struct wf_g *g)
 		w->elem = c->elem_;
 		wf_waiter_push(sends ? &ch->sends : &ch->recvs, w); /* WAIT-1 */
 		/* rlx: it is ours; CHAN-4 */
-		at_store_rlx(&ch->state,
-			     at_load_rlx(&ch->state) | (sends ? WF_CH_SENDS : WF_CH_RECVS));
+		at_store_rlx(&ch->state, (at_load_rlx(&ch->state) | flag) + WF_CH_VERSION);
 	}
 }
 
@@ -368,8 +392,11 @@ select_cases(struct wf_m **m, struct weft_case *cases, int n)
 			rc = try_one(*m, cases, i);
 		if (rc != WF_PENDING)
 			return rc;
-		if (otherwise >= 0)
-			return otherwise;
+		if (otherwise >= 0) {
+			if (pick_default(cases, n, chans))
+				return otherwise;
+			continue;
+		}
 		rc = chans > 0 ? wait_for_any(m, &sel) : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
 	} while (rc == WF_PENDING);
 	return rc;
