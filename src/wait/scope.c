@@ -118,8 +118,10 @@ weft_cancelled(void)
 
 	if (m == &wf_m_unknown || !wf_me(m)->scope)
 		return false;
-	if (m->plain) /* all its scopes are its own */
+	if (m->plain) { /* all its scopes are its own */
+		m->thread_g.flags = WF_G_THREAD;
 		return wf_scope_verdict(&m->thread_g) != 0;
+	}
 	m = wf_enter(WF_CALL_N); /* the groups above are there while the run lasts */
 	if (!m)
 		return false;

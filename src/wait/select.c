@@ -378,26 +378,23 @@ survey(const struct weft_case *cases, int n, int *otherwise)
 	return chans;
 }
 
+/* In the runtime. chans and otherwise as of survey. */
 static int
-select_cases(struct wf_m **m, struct weft_case *cases, int n)
+select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
 {
-	struct wf_select sel = {.cases = cases, .n = n};
-	int otherwise, chans = survey(cases, n, &otherwise), rc;
+	int rc;
 
-	if (chans < 0)
-		return chans;
 	do {
 		rc = WF_PENDING;
-		for (int i; rc == WF_PENDING && (i = pick_ready(*m, cases, n)) >= 0;)
-			rc = try_one(*m, cases, i);
+		for (int i; rc == WF_PENDING && (i = pick_ready(*m, sel->cases, sel->n)) >= 0;)
+			rc = try_one(*m, sel->cases, i);
 		if (rc != WF_PENDING)
 			return rc;
-		if (otherwise >= 0) {
-			if (pick_default(cases, n, chans))
-				return otherwise;
-			continue;
-		}
-		rc = chans > 0 ? wait_for_any(m, &sel) : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
+		if (otherwise < 0)
+			rc =
+			    chans > 0 ? wait_for_any(m, sel) : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
+		else if (pick_default(sel->cases, sel->n, chans))
+			return otherwise;
 	} while (rc == WF_PENDING);
 	return rc;
 }
@@ -405,13 +402,16 @@ select_cases(struct wf_m **m, struct weft_case *cases, int n)
 WF_EXPORT int
 weft_selectv(struct weft_case *cases, int n)
 {
-	struct wf_m *m = wf_enter(WF_CALL_B);
-	int rc = -EINVAL;
+	struct wf_select sel = {.cases = cases, .n = n};
+	int otherwise = -1, chans = -EINVAL, rc;
+	struct wf_m *m;
 
+	if (n >= 0 && n <= CASES_MAX && (cases || n == 0))
+		chans = survey(cases, n, &otherwise);
+	m = wf_enter(otherwise >= 0 ? WF_CALL_N : WF_CALL_B); /* with a default it never waits */
 	if (unlikely(!m))
 		return -ENOTSUP;
-	if (n >= 0 && n <= CASES_MAX && (cases || n == 0))
-		rc = select_cases(&m, cases, n);
+	rc = chans < 0 ? chans : select_cases(&m, &sel, chans, otherwise);
 	wf_leave(m);
 	return rc;
 }

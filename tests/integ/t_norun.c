@@ -10,12 +10,85 @@ nothing(void)
 	return 0;
 }
 
+static weft_chan(int) made; /* in an earlier run, with room for 2 and one value; or NULL */
+
+static void
+expect_channel_refusals(void)
+{
+	int v = 4, ok = 5;
+
+	EXPECT(weft_make(int, 1) == NULL);
+	EXPECT_EQ(weft_send(made, 1), -ENOTSUP);
+	EXPECT_EQ(weft_recv(made, &v), -ENOTSUP);
+	EXPECT_EQ(weft_try_send(made, 1), -ENOTSUP);
+	EXPECT_EQ(weft_try_recv(made, &v), -ENOTSUP);
+	EXPECT_EQ(weft_close(made), -ENOTSUP);
+	EXPECT_EQ(weft_select(WEFT_RECV(made, &v, &ok)), -ENOTSUP);
+	EXPECT_EQ(weft_select(WEFT_SEND(made, 1), WEFT_DEFAULT), -ENOTSUP);
+	EXPECT_EQ(weft_select(WEFT_DEFAULT), -ENOTSUP);
+	EXPECT_EQ(weft_select(), -ENOTSUP);
+	EXPECT_EQ(v, 4);
+	EXPECT_EQ(ok, 5);
+	/* these need no runtime */
+	EXPECT_EQ(weft_len(made), made ? 1 : 0);
+	EXPECT_EQ(weft_cap(made), made ? 2 : 0);
+	weft_free((weft_chan(int))NULL);
+}
+
+static int
+never_called(void)
+{
+	EXPECT(false);
+	return 0;
+}
+
+static void
+expect_scope_refusals(void)
+{
+	int rc = 1, inner = 1, done = 0;
+
+	EXPECT(!weft_cancelled());
+	weft_group(g, &rc) {
+		EXPECT_EQ(weft_go_in(g, never_called), -ENOTSUP);
+		EXPECT_EQ(weft_cancel(g), -ENOTSUP);
+		EXPECT_EQ(weft_group_limit(g, 1), -ENOTSUP);
+		EXPECT_EQ(weft_go_in(g, never_called), -ENOTSUP);
+		weft_group(h, &inner)
+			EXPECT_EQ(weft_go_in(h, never_called), -ENOTSUP);
+		EXPECT_EQ(inner, -ENOTSUP);
+		EXPECT_EQ(rc, 1);
+	}
+	EXPECT_EQ(rc, -ENOTSUP);
+	weft_group(g, NULL)
+		done++;
+	weft_timeout(0) {
+		weft_shield
+		{
+			EXPECT(!weft_cancelled());
+			weft_deadline(1)
+				done++;
+		}
+		EXPECT_EQ(weft_recv(made, NULL), -ENOTSUP);
+	}
+	EXPECT(!weft_cancelled());
+	{
+		weft_autofree char *p = malloc(10);
+		weft_autofd int fd = -1;
+		weft_defer(weft_wg_done, (&(struct weft_wg){16}));
+
+		done += p && fd < 0;
+	}
+	EXPECT_EQ(done, 3);
+}
+
 static void
 expect_refusals(void)
 {
 	struct weft_wg wg = {0};
 	struct weft_stats s = {.size = sizeof(s)};
 
+	expect_channel_refusals();
+	expect_scope_refusals();
 	EXPECT_EQ(weft_go(nothing), -ENOTSUP);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.name = "x"), nothing), -ENOTSUP);
 	EXPECT_EQ(weft_wg_go(&wg, nothing), -ENOTSUP);
@@ -81,13 +154,51 @@ on_thread(void *arg)
 	return arg;
 }
 
+static int
+makes(void)
+{
+	made = weft_make(int, 2);
+	return weft_send(made, 1);
+}
+
 TEST(calls_after_a_run_say_so)
 {
-	EXPECT_EQ(weft_run(nothing), 0);
+	EXPECT_EQ(weft_run(makes), 0);
 	expect_refusals();
 	join_thread(start_thread(on_thread, NULL));
 	EXPECT_EQ(weft_run(nothing), 0);
 	expect_refusals();
+	weft_free(made);
+}
+
+static void
+in_a_forked_child(void)
+{
+	expect_channel_refusals();
+	expect_scope_refusals();
+}
+
+static int
+forks(void)
+{
+	char out[4096];
+	int status;
+
+	EXPECT_EQ(makes(), 0);
+	status = test_child(in_a_forked_child, out, sizeof(out));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		test_fail(__FILE__, __LINE__, "status 0x%x: %s", (unsigned)status, out);
+	weft_free(made);
+	return 0;
+}
+
+/* "or in a forked child" */
+TEST(calls_in_a_forked_child_say_so)
+{
+#if defined(WF_TSAN)
+	SKIP("a child of a process with threads may not run");
+#endif
+	EXPECT_EQ(weft_run(forks), 0);
 }
 
 TEST(dump_without_a_run_says_so)
