@@ -208,6 +208,7 @@ monitor_main(void *arg)
 
 	(void)arg;
 	wf_m_set(mon.m);
+	at_store_rel(&mon.m->at_rest, 1); /* rel: it uses no object of the program's */
 	mon.m->errno_address = os_errno_address();
 	os_thread_name("weft-monitor");
 	os_timer_slack();

@@ -90,7 +90,8 @@ wf_m_alloc(bool plain)
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
-	at_store_rlx(&m->p, NULL);        /* rlx: not yet reachable */
+	at_store_rlx(&m->at_rest, 0);     /* rlx: not yet reachable */
+	at_store_rlx(&m->p, NULL);        /* rlx: as above */
 	at_store_rlx(&m->in_rt, 1);       /* rlx: born inside */
 	at_store_rel(&m->lease, WF_NONE); /* rel: all of the above */
 	wf_note_clear(&m->note);

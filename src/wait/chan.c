@@ -611,7 +611,7 @@ weft_chan_free(void *channel)
 	s -= wf_chan_fill(s) * WF_CH_ONE;
 	s &= ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS);
 	wf_chan_unlock(wf_m_p(m), ch, s | WF_CH_CLOSED | WF_CH_FREED);
-	done = wf_limbo_put(m, &ch->limbo);
+	done = wf_limbo_put(m, ch, sizeof(*ch) + ch->cap * ch->elem_bytes);
 	wf_leave(m);
 	wf_limbo_free(done);
 }

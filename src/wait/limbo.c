@@ -10,13 +10,14 @@ enum { BATCH = 1 };
 #else
 enum { BATCH = 64 }; /* what shares the cost of a look at all Ms: a membarrier, mostly */
 #endif
+enum { HEAVY_BYTES = 16384 }; /* so much memory counts as one more */
 
 static struct {
 	struct wf_lock lock;
 	/* under lock */
 	struct wf_limbo *fresh, *sealed;
-	uint32_t count, look_at; /* fresh ones, and when it is worth a look */
-	uint64_t round;          /* of the sealed batch */
+	uint64_t weight, look_at; /* of fresh ones, and when it is worth a look */
+	uint64_t round;           /* of the sealed batch */
 	bool looking;
 } limbo = {.lock = WF_LOCK_INIT(WF_RANK_LIMBO), .look_at = BATCH};
 
@@ -53,21 +54,21 @@ all_out(struct wf_m *me, uint64_t round)
 static bool
 begin_look(void)
 {
-	if (limbo.count < limbo.look_at || limbo.looking)
+	if (limbo.weight < limbo.look_at || limbo.looking)
 		return false;
 	limbo.looking = true;
 	if (!limbo.sealed) {
 		limbo.sealed = limbo.fresh;
 		limbo.fresh = NULL;
-		limbo.count = 0;
+		limbo.weight = 0;
 		limbo.round++;
 	}
-	limbo.look_at = limbo.count + BATCH;
+	limbo.look_at = limbo.weight + BATCH;
 	return true;
 }
 
 struct wf_limbo *
-wf_limbo_put(struct wf_m *m, void *memory)
+wf_limbo_put(struct wf_m *m, void *memory, size_t bytes)
 {
 	struct wf_limbo *item = memory, *done = NULL;
 	uint64_t round;
@@ -77,7 +78,7 @@ wf_limbo_put(struct wf_m *m, void *memory)
 	wf_lock(&limbo.lock);
 	item->next = limbo.fresh;
 	limbo.fresh = item;
-	limbo.count++;
+	limbo.weight += 1 + bytes / HEAVY_BYTES;
 	look = begin_look();
 	round = limbo.round;
 	wf_unlock(&limbo.lock);
@@ -105,7 +106,7 @@ wf_limbo_empty(void)
 		end = &(*end)->next;
 	*end = limbo.fresh;
 	limbo.sealed = limbo.fresh = NULL;
-	limbo.count = 0;
+	limbo.weight = 0;
 	limbo.look_at = BATCH;
 	wf_unlock(&limbo.lock);
 	return all;
