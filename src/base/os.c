@@ -386,6 +386,34 @@ os_timer_slack(void)
 
 /* ---- the rest */
 
+int
+os_thread_watch(int tid)
+{
+	char path[64];
+	int fd;
+
+	if (fault("watch"))
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+os_thread_blocked(int fd)
+{
+	char first; /* of "running", or of a number: the system call, -1 in a fault */
+	ssize_t n = pread(fd, &first, 1, 0);
+
+	return n < 0 ? -errno : n == 1 && first != 'r';
+}
+
+void
+os_close(int fd)
+{
+	close(fd);
+}
+
 void *
 os_map_file(const char *path, size_t *bytes)
 {

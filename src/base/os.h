@@ -53,6 +53,10 @@ void os_timer_slack(void); /* this thread's sleeps are not rounded for power sav
 
 /* ---- the rest */
 int os_write_all(int fd, const void *buf, size_t bytes);
+/* A descriptor to ask os_thread_blocked through, or -errno; os_close when done. */
+int os_thread_watch(int tid);
+int os_thread_blocked(int fd); /* 1: it sleeps in the kernel; 0: it runs, or could; or -errno */
+void os_close(int fd);
 void *os_map_file(const char *path, size_t *bytes); /* read-only; NULL: it cannot be */
 /* Copies memory that may not be there: 0, or -errno and nothing is known. */
 int os_peek(const void *from, void *to, size_t bytes);

@@ -78,6 +78,7 @@ struct wf_m {
 	wf_a32 urged_tick;  /* LEASE-6: the P's tick that the request was made for */
 	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
 	struct wf_p *old_p; /* owner only: the P it had last */
+	bool asleep; /* LEASE-2, then the owner's: P taken while it slept: does not compute */
 
 	/* owner only */
 	struct wf_g *g; /* the goroutine that runs, NULL on g0 */
@@ -163,6 +164,8 @@ struct wf_p {
 	/* the monitor's */
 	uint32_t seen_tick;
 	int64_t seen_ns;
+	int watch_fd, watch_tid; /* of the thread that held it last; 0: none */
+	uint32_t seen_blocked;   /* looks in a row that found it asleep in the kernel */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 enum wf_phase { WF_DOWN, WF_STARTING, WF_UP, WF_ENDING };

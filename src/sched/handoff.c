@@ -52,8 +52,10 @@ taken_over(struct wf_m *m)
 	/* acqrel: LEASE-3, only the owner ends TAKEN; the end of the run may have been first */
 	if (!at_cas_acqrel(&m->lease, &taken, WF_NONE))
 		abandoned(m);
-	at_store_rlx(&m->p, NULL);                     /* rlx: our own */
-	at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+	at_store_rlx(&m->p, NULL); /* rlx: our own */
+	if (!m->asleep)
+		at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+	m->asleep = false;
 	wf_preempt_word_add(-1);
 }
 
@@ -225,6 +227,7 @@ struct wf_p *
 wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters)
 {
 	uint32_t asked = WF_ASKED;
+	uint32_t computes = !m->asleep; /* read now: once TAKEN it is the owner's */
 
 	/* acq: LEASE-3, m->p and the tick as of when the owner left the runtime */
 	if (at_load_acq(&m->in_rt) == 0) {
@@ -234,8 +237,8 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 
 		same |= WF_MUTANT(MUT_LEASE_P_BEFORE_ASK);
 		if (same &&
-		    at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) { /* acqrel: P changes hands */
-			at_add_rlx(&wf_sched.computing, 1);       /* rlx: a limit */
+		    at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) {  /* acqrel: P changes hands */
+			at_add_rlx(&wf_sched.computing, computes); /* rlx: a limit */
 			wf_preempt_word_add(1);
 			return p;
 		}

@@ -4,8 +4,12 @@
  *
  * At each look: work that waits while a P idles gets a thread (the backstop of wf_submit's lone
  * rule and of failed thread starts); a P that has been with the same goroutine for a slice while
- * work waits is taken back (handoff.h). Looks are 50 us apart while something happens and back
- * off to 10 ms; with every P idle the monitor sleeps until one is not.
+ * work waits is taken back (handoff.h); one whose thread sleeps in the kernel, by two looks, at
+ * once. Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
+ * monitor sleeps until one is not.
+ *
+ * Whether a thread sleeps is asked of /proc: its CPU clock stands still also when it is only waiting
+ * for a CPU. Without /proc only the slice counts.
  *
  * A look after an oversleep (stopped process, throttled CPU) judges nobody: the samples are taken
  * anew.
@@ -24,6 +28,7 @@ static const int64_t SLICE_NS = 0; /* take whatever can be taken */
 static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 #endif
 enum {
+	BLOCKED_LOOKS = 2,   /* in a row, with the same tick: it is no passing wait */
 	QUIET_LOOKS = 50,    /* looks without an event before backing off */
 	QUIET_TRIM = 250,    /* looks until memory is given back: two seconds */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
@@ -63,21 +68,62 @@ may_take_more(void)
 	return false;
 }
 
-/* A P past its slice, as sampled: a candidate. */
+/* The thread of m, which has p, sleeps in the kernel. */
+static bool
+sleeps(struct wf_p *p, const struct wf_m *m)
+{
+	int rc;
+
+	if (p->watch_tid != m->tid) {
+		if (p->watch_fd > 0)
+			os_close(p->watch_fd);
+		p->watch_tid = m->tid;
+		p->watch_fd = os_thread_watch(m->tid);
+	}
+	if (p->watch_fd <= 0) /* gone, or no /proc */
+		return false;
+	rc = os_thread_blocked(p->watch_fd);
+	if (rc < 0) {
+		os_close(p->watch_fd);
+		p->watch_fd = p->watch_tid = 0;
+	}
+	return rc > 0;
+}
+
+static void
+stop_watching(void)
+{
+	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
+		struct wf_p *p = wf_sched.allp[i];
+
+		if (p->watch_fd > 0)
+			os_close(p->watch_fd);
+		p->watch_fd = p->watch_tid = 0;
+	}
+}
+
+/* A P past its slice, or with a thread that sleeps: a candidate. No lock held. */
 static bool
 overdue(struct wf_p *p, int64_t now)
 {
-	uint32_t tick = at_load_rlx(&p->tick); /* rlx: compared only; confirmed after the ask */
+	uint32_t tick = at_load_rlx(&p->tick);     /* rlx: compared only; confirmed after the ask */
+	const struct wf_m *m = at_load_acq(&p->m); /* acq: its tid; confirmed by the decision */
 
 	if (at_load_rlx(&p->state) != WF_P_RUNNING || tick != p->seen_tick) { /* rlx: a hint */
 		p->seen_tick = tick;
 		p->seen_ns = now;
+		p->seen_blocked = 0;
 		return false;
 	}
-	return now - p->seen_ns >= SLICE_NS && work_waits(p);
+	if (!m || !work_waits(p))
+		return false;
+	if (now - p->seen_ns >= SLICE_NS)
+		return true;
+	p->seen_blocked = sleeps(p, m) ? p->seen_blocked + 1 : 0;
+	return p->seen_blocked >= BLOCKED_LOOKS;
 }
 
-/* One membarrier serves all candidates of a look. True if a P was taken. */
+/* One membarrier serves all candidates of a look. True if a P was taken, or soon may be. */
 static bool
 retake(int64_t now)
 {
@@ -85,17 +131,30 @@ retake(int64_t now)
 		struct wf_m *m;
 		struct wf_p *p;
 	} asked[WF_PROCS_MAX]; /* the monitor's */
-	uint32_t n = 0, taken = 0;
+	uint32_t candidates = 0, n = 0, taken = 0;
+	bool suspicion = false;
 
 	if (at_load_acq(&wf_sched.stopping)) /* acq: the stopper does the asking then */
 		return false;
-	wf_lock(&wf_lease_lock);
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs);
 	     i++) { /* rlx: a stale number is harmless */
 		struct wf_p *p = wf_sched.allp[i];
+
+		if (overdue(p, now))
+			asked[candidates++].p = p;
+		suspicion |= p->seen_blocked > 0;
+	}
+	if (candidates == 0)
+		return suspicion;
+	wf_lock(&wf_lease_lock);
+	for (uint32_t i = 0; i < candidates; i++) {
+		struct wf_p *p = asked[i].p;
 		struct wf_m *m = at_load_acq(&p->m); /* acq: confirmed by the decision */
 
-		if (overdue(p, now) && m && may_take_more() && wf_lease_ask(m)) {
+		bool asleep = p->seen_blocked >= BLOCKED_LOOKS;
+
+		if (m && (asleep || may_take_more()) && wf_lease_ask(m)) {
+			m->asleep = asleep;
 			asked[n].m = m;
 			asked[n++].p = p;
 		}
@@ -108,14 +167,17 @@ retake(int64_t now)
 		if (wf_lease_decide(asked[i].m, p, p->seen_tick, true)) {
 			at_bump(&p->n_retakes, 1); /* rlx: ours for the moment */
 			asked[taken++].p = p;
+		} else {
+			asked[i].m->asleep = false;
 		}
 	}
 	wf_unlock(&wf_lease_lock);
 	for (uint32_t i = 0; i < taken; i++) {
 		asked[i].p->seen_ns = now;
+		asked[i].p->seen_blocked = 0;
 		wf_handoff(mon.m, asked[i].p);
 	}
-	return taken > 0;
+	return taken > 0 || suspicion;
 }
 
 /* Work and an idle P, and nobody on the way: see to it, and let the next lone G wake at once. */
@@ -139,8 +201,10 @@ wake_for_waiting_work(void)
 static void
 forget_samples(int64_t now)
 {
-	for (uint32_t i = 0; i < wf_sched.np_made; i++)
+	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
 		wf_sched.allp[i]->seen_ns = now;
+		wf_sched.allp[i]->seen_blocked = 0;
+	}
 }
 
 static bool
@@ -231,6 +295,7 @@ monitor_main(void *arg)
 		else if (quiet > QUIET_TRIM && all_idle())
 			deep_sleep();
 	}
+	stop_watching();
 	wf_m_free(mon.m);
 	wf_note_wake(&mon.ended);
 	return NULL;

@@ -86,6 +86,7 @@ wf_m_alloc(bool plain)
 	m->spin_rounds = 8;
 	m->futexes = 0;
 	m->held_ranks = 0;
+	m->asleep = false;
 	m->thread_g.flags = WF_G_THREAD;
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
@@ -353,7 +354,7 @@ leave_the_rest(void)
 			continue;
 		m->g->flags |= WF_G_OVER; /* ours to write: the goroutine is in user code */
 		wf_sched.nm--;
-		at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+		at_add_rlx(&wf_sched.computing, (uint32_t) - !m->asleep); /* rlx: a limit */
 		wf_preempt_word_add(-1);
 	}
 	fence_seq(); /* OVER before the looks at in_rt; pairs with wf_enter_slow */

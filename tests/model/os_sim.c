@@ -347,3 +347,23 @@ os_map_file(const char *path, size_t *bytes)
 	(void)path, (void)bytes;
 	return NULL;
 }
+
+int
+os_thread_watch(int tid)
+{
+	(void)tid;
+	return -1; /* as without /proc */
+}
+
+int
+os_thread_blocked(int fd)
+{
+	(void)fd;
+	return -1;
+}
+
+void
+os_close(int fd)
+{
+	(void)fd;
+}
