@@ -69,7 +69,8 @@ wf_claim_void(struct wf_g *g)
 WF_INLINE bool
 wf_claim_scoped(struct wf_g *g)
 {
-	uint32_t n = at_load_acq(&g->claim); /* acq: looked at again by the CAS */
+	/* acqrel: a load could be older than the flag we have set; WAIT-4 */
+	uint32_t n = at_or_acqrel(&g->claim, 0);
 
 	return (n & WF_CLAIM_OPEN) && (n & WF_CLAIM_SCOPED) && wf_claim(g, n);
 }

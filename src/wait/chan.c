@@ -659,8 +659,9 @@ static void
 leave_channels(struct wf_g *g, void *m)
 {
 	enum wf_gstate state = wf_g_state(g);
+	bool thread = g->flags & WF_G_THREAD; /* once woken it runs, and leaves by itself */
 
-	if (state != WF_WAITING && state != WF_RUNNABLE)
+	if (state != WF_WAITING && (thread || state != WF_RUNNABLE))
 		return;
 	if (g->reason == WF_WAIT_SEND || g->reason == WF_WAIT_RECV) {
 		struct wf_chan_wait *wait = (void *)(uintptr_t)g->wait_on;
@@ -673,7 +674,7 @@ leave_channels(struct wf_g *g, void *m)
 			leave_channel(sel->cases[i].chan_, wf_case_waiter(&sel->cases[i]),
 				      sel->cases[i].kind_ == WEFT_CASE_SEND);
 	}
-	if ((g->flags & WF_G_THREAD) && state == WF_WAITING) {
+	if (thread) {
 		g->flags |= WF_G_OVER; /* what wf_scope_verdict tells it */
 		wf_claim_void(g);
 		wf_ready(m, g);

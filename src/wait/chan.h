@@ -5,7 +5,7 @@
  *
  * The word is taken by a CAS that sets LOCKED, and given back by a plain store of what it is to
  * be next. Because all that others want to know is in that one word, a try that cannot succeed is
- * one load. Sections are short and never block, so whoever finds the word locked spins, and gives
+ * one load. Sections are short, so whoever finds the word locked spins, and gives
  * up its CPU if the holder seems to have lost its own.
  *
  * A channel that was used by one P alone for a while is biased to it: the holder of that P, inside
