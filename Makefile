@@ -67,7 +67,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(f
 COMMON := -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Iinclude -Isrc
 LIB_FLAGS = $(COMMON) -fPIC -fvisibility=hidden $(WARN) $(VFLAGS_$(VARIANT)) $(CFLAGS)
 
-TEST_SRCS := $(sort $(foreach d,unit integ stress fault,$(wildcard tests/$d/t_*.c)))
+TEST_SRCS := $(sort $(foreach d,unit integ stress fault fuzz,$(wildcard tests/$d/t_*.c)))
 TEST_BINS := $(patsubst tests/%.c,$B/tests/%,$(TEST_SRCS))
 TEST_OBJS := $(patsubst tests/lib/%.c,$B/tests/lib/%.o,$(sort $(wildcard tests/lib/*.c)))
 # Tests include the library's own headers, so they are built with the same -D flags.

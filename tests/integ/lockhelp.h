@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* lockhelp.h: what the tests of the locks need: who is in line, and children that must die. */
+#ifndef WEFT_TEST_LOCKHELP_H
+#define WEFT_TEST_LOCKHELP_H
+
+#include "integ/helpers.h"
+
+#include "wait/locks.h"
+
+#include <errno.h>
+#if defined(__GLIBC__) && !defined(WF_ASAN) && !defined(WF_TSAN)
+#include <malloc.h>
+#define LOCKS_COUNT_HEAP 1
+#endif
+
+/* How many sleep at the object (or at wf_second_line of it). */
+__attribute__((unused)) static uint32_t
+in_line(const void *object)
+{
+	struct wf_bucket *b = wf_bucket_of(object);
+	uint32_t n;
+
+	wf_lock(&b->lock);
+	n = wf_at_count(b, object);
+	wf_unlock(&b->lock);
+	return n;
+}
+
+__attribute__((unused)) static void
+await_line(const void *object, uint32_t n)
+{
+	while (in_line(object) != n)
+		weft_yield();
+}
+
+__attribute__((unused)) static void
+await(int *word, int value)
+{
+	while (load(word) != value)
+		weft_yield();
+}
+
+__attribute__((unused)) static void
+yield_often(int n)
+{
+	for (int i = 0; i < n; i++)
+		weft_yield();
+}
+
+/* In the body of a cancelled group. */
+__attribute__((unused)) static void
+wait_shielded(struct weft_wg *wg)
+{
+	weft_shield
+	{
+		EXPECT_EQ(weft_wg_wait(wg), 0);
+	}
+}
+
+/* Ends a group while others are at it. */
+struct cancels {
+	struct weft_group *g;
+};
+
+__attribute__((unused)) static int
+cancels(struct cancels *a)
+{
+	EXPECT_EQ(weft_cancel(a->g), 0);
+	return 0;
+}
+
+/* fn as a run of its own in a child process: it must end with status 2 and this text. */
+static int (*fatal_fn)(void);
+
+__attribute__((unused)) static int
+call_fatal_fn(void)
+{
+	return fatal_fn();
+}
+
+__attribute__((unused)) static void
+run_fatal_fn(void)
+{
+	weft_run(call_fatal_fn);
+}
+
+__attribute__((unused)) static void
+expect_fatal(int (*fn)(void), const char *text)
+{
+	static char out[65536];
+	int status;
+
+	fatal_fn = fn;
+	status = test_child(run_fatal_fn, out, sizeof(out));
+	EXPECT(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(out, text);
+}
+
+/* Bytes in use on the heap; 0 where a sanitizer has replaced it. Threads that start use some: look
+   several times whether it grows. */
+__attribute__((unused)) static size_t
+heap_in_use(void)
+{
+#ifdef LOCKS_COUNT_HEAP
+	return mallinfo2().uordblks;
+#else
+	return 0;
+#endif
+}
+
+#endif
