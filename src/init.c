@@ -247,9 +247,9 @@ launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 
 	if (id < 0)
 		return (int)id;
-	for (uint32_t i = 1; i < procs; i++)
+	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above, before goroutine 1 runs */
+	for (uint32_t i = 1; i < procs; i++)  /* from here on the monitor may start an M with one */
 		wf_idle_put(wf_sched.allp[i]);
-	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above */
 	rc = wf_m_start(m, wf_sched.allp[0], false);
 	wf_lock(&wf_sched.lock);
 	if (wf_sched.nm > 0)

@@ -7,6 +7,7 @@
 #include "base/sanitizer.h"
 #include "core/gpool.h"
 #include "wait/limbo.h"
+#include "wait/waitq.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -315,28 +316,18 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	return rc < 0 ? rc : WF_PENDING;
 }
 
-static bool
-commit_nothing(struct wf_g *g, void *number)
-{
-	uint32_t n = (uint32_t)(uintptr_t)number;
-
-	if (wf_wait_open(g, n))
-		wf_wait_end(g, n);
-	return true;
-}
-
+/* At an address of its own, which nobody else knows. */
 int
 wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
 {
 	struct wf_g *g = wf_me(*m);
-	bool scoped = wf_scoped(g);
+	struct wf_bucket *b = wf_bucket_of(g);
+	struct wf_at a;
 	int rc;
 
 	do {
-		uint32_t n = scoped ? wf_claim_next(g, true) : 0;
-
-		*m = wf_park(*m, commit_nothing, (void *)(uintptr_t)n, why, NULL);
-		rc = wf_scope_verdict(g);
+		wf_lock(&b->lock);
+		rc = wf_wait_at(m, b, g, &a, why, true);
 	} while (rc == 0);
 	return rc;
 }

@@ -15,7 +15,8 @@
  *        may be gone.
  * SEL-5: a default is taken only if there was a moment when no case was ready: every state is read
  *        twice, and none has changed between the two rounds.
- * SEL-4: before it returns a select has left every line, under that channel's lock (WAIT-1).
+ * SEL-4: before it returns a select has left every line, or has seen that it was taken out: then the
+ *        channel may be gone, and is not touched (WAIT-1, LIMBO-1).
  */
 #include "wait/chan.h"
 #include "base/rand.h"
