@@ -51,8 +51,8 @@ enum wf_gflag {
 };
 
 /*
- * A spawn and a short life touch the first two lines only. name, locals, save and scope are
- * cleared at death by those who set them, so that birth need not write them.
+ * A spawn and a short life touch the first two lines only. name, locals, save, scope and
+ * onces are cleared at death by those who set them, so that birth need not write them.
  */
 struct wf_g {
 	/* the holder's: the M that runs it, or whoever took it from its queue */
@@ -64,7 +64,8 @@ struct wf_g {
 	uint8_t reason; /* enum wf_reason, while it waits */
 	uint8_t save;   /* WEFT_SAVE_ bits */
 	int16_t errno_saved;
-	uint8_t kids; /* started for a wait group since it last waited: see wg.c */
+	uint8_t kids;  /* started for a wait group since it last waited: see wg.c */
+	uint8_t onces; /* functions of a weft_once that it is in */
 	struct weft_site *site;
 	/* atomic */
 	wf_a32 status; /* written through gstatus.h only */

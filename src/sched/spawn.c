@@ -296,6 +296,7 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 	g->joiner = NULL;
 	g->scope = NULL;
 	g->reason = WF_WAIT_NONE;
+	g->onces = 0;
 	wf_claim_void(g);
 	wf_g_bury(m, g);
 }

@@ -313,6 +313,8 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 		return wait.w.result;
 	wf_chan_leave(wf_m_p(*m), ch, line, &wait.w);
 	rc = wf_scope_verdict(g);
+	if (rc == 0 && wf_run_over(*m))
+		rc = -ENOTSUP;
 	return rc < 0 ? rc : WF_PENDING;
 }
 

@@ -313,6 +313,10 @@ wf_member_call(struct wf_g *g)
 void
 wf_scope_exit(struct wf_g *g)
 {
+	if (g->onces > 0)
+		wf_fatal(
+		    "weft_exit inside the function of a weft_once: those who wait for it would "
+		    "wait for ever. Let the function return");
 	for (struct weft_scope *s = g->scope; s; s = s->up_) {
 		if (s->kind_ == WEFT_SCOPE_GROUP)
 			wf_fatal("weft_exit inside the group opened at %s: its children could not "

@@ -44,19 +44,6 @@ wf_tag(const struct wf_g *g, unsigned shift)
 	return (uint64_t)g->id << shift;
 }
 
-/*
- * A plain thread has slept and may not sleep again if the run has ended: the end of the run saw it
- * at rest and will not come back for it. Goroutines do not outlive the run.
- */
-WF_INLINE bool
-wf_run_over(const struct wf_m *m)
-{
-	if (likely(!m->plain))
-		return false;
-	fence_seq(); /* at_rest, before the look at phase; pairs with the end of the run */
-	return at_load_acq(&wf_sched.phase) != WF_UP; /* acq: as in enter_plain */
-}
-
 /* ---- the mutex; see mutex.c */
 enum {
 	WF_MTX_WAITED = 1,   /* somebody may be in line */

@@ -112,6 +112,20 @@ known(struct weft_once *o, struct wf_g *me)
 		;
 }
 
+/* In the runtime; returns in user code. LEASE-5: fn may call us, and block. */
+static int
+run(struct wf_m *m, int (*fn)(void))
+{
+	struct wf_g *g = wf_me(m);
+	int rc;
+
+	g->onces++; /* for wf_scope_exit */
+	wf_leave(m);
+	rc = fn();
+	g->onces--;
+	return rc;
+}
+
 /* In user code: fn has returned. */
 static void
 done(struct weft_once *o, int result)
@@ -154,8 +168,7 @@ weft_once(struct weft_once *o, int (*fn)(void))
 	/* acqrel: one of them runs it; the others see what it has done */
 	if (at_cas_acqrel(word_of(o), &nothing, (uint64_t)RUNNING)) {
 		known(o, wf_me(m));
-		wf_leave(m); /* LEASE-5: fn may call us, and block */
-		rc = fn();
+		rc = run(m, fn);
 		done(o, rc);
 		return rc;
 	}

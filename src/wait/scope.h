@@ -79,6 +79,19 @@ wf_waiter_init(struct wf_waiter *w, struct wf_g *g, uint32_t number)
 	w->result = WF_PENDING;
 }
 
+/*
+ * A plain thread has slept and may not sleep again if the run has ended: the end of the run saw it
+ * at rest and will not come back for it. Goroutines do not outlive the run.
+ */
+WF_INLINE bool
+wf_run_over(const struct wf_m *m)
+{
+	if (likely(!m->plain))
+		return false;
+	fence_seq(); /* at_rest, before the look at phase; pairs with the end of the run */
+	return at_load_acq(&wf_sched.phase) != WF_UP; /* acq: as in enter_plain */
+}
+
 /* ---- the two ends of a commit that opens a claim; the queue's unlock stands between them */
 
 /* True: the wait must end at once. */

@@ -345,6 +345,8 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	if (rc >= 0)
 		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
 	rc = wf_scope_verdict(g);
+	if (rc == 0 && wf_run_over(*m))
+		rc = -ENOTSUP;
 	return rc < 0 ? rc : WF_PENDING;
 }
 

@@ -8,7 +8,7 @@
  *       bit set waits too: it would otherwise return, and free the word under us.
  */
 #include "core/wgword.h"
-#include "wait/waitq.h"
+#include "wait/locks.h"
 #include "wait/wg.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ wake_all(struct wf_m *m, struct weft_wg *wg)
 	all = wf_at_pop_all(b, wg);
 	at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2, SYNC-1 */
 	wf_unlock(&b->lock);
-	wf_at_wake_all(m, all, 0);
+	wf_at_wake_all(m, all, WF_GIVEN);
 }
 
 WF_COLD static void
@@ -132,10 +132,15 @@ wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 		if (!(*m)->plain)
 			wf_learn_joins((*m)->g);
 		b = wf_bucket_of(wg);
-		if (must_wait(wg, b))
-			rc = wf_wait_at(m, b, wg, &a, why, scoped);
-		break;
+		if (!must_wait(wg, b))
+			break;
+		rc = wf_wait_at(m, b, wg, &a, why, scoped);
+		if (rc == 0 && wf_run_over(*m))
+			rc = -ENOTSUP;
+		if (rc != 0) /* 0: woken for nothing */
+			break;
 	}
+	rc = rc == WF_GIVEN ? 0 : rc;
 	if (!(*m)->plain)
 		(*m)->g->kids = 0;
 	wf_tsan_acquire(wg);
