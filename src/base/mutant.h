@@ -11,7 +11,6 @@ enum wf_mutant_id {
 	MUT_RUNQ_TAIL_RELAXED,     /* the slot may become visible after the tail that covers it */
 	MUT_RUNQ_GET_NO_CAS,       /* the owner takes from the head without asking the thieves */
 	MUT_RUNQ_STEAL_NO_CAS,     /* a thief does not claim what it copied */
-	MUT_RUNQ_NEXT_NO_BARRIER,  /* a thief takes runnext without shutting the owner out */
 	MUT_RUNQ_NEXT_NO_CAS,      /* runnext taken by load and store */
 	MUT_FORKQ_POP_NO_FENCE,    /* bottom lowered, top read without a fence */
 	MUT_FORKQ_STEAL_NO_CAS,    /* a thief does not claim what it read */

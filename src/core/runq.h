@@ -9,9 +9,7 @@
  * RQ-1: slots [head, tail) hold Gs; only the owner writes slots and tail.
  * RQ-2: a slot is written before the tail that covers it is released; a thief acquires tail.
  * RQ-3: what a consumer copied is his only if his CAS of head succeeds.
- * RQ-4: runnext is set by the owner. A thief announces itself, makes every thread's stores visible
- *       (membarrier), and takes it by CAS if the owner is not at it; the owner says that it is at
- *       it, and takes it by a store if no thief is announced, else by CAS.
+ * RQ-4: runnext is set by the owner; owner and thieves take it by CAS to NULL.
  * RQ-5: the ring never reports empty while a G is moving between runnext and the ring.
  *
  * Not here: the global queue (globq.h), victims and their order (steal.c).
@@ -20,7 +18,6 @@
 #define WF_CORE_RUNQ_H
 
 #include "base/mutant.h"
-#include "base/os.h"
 #include "core/glist.h"
 
 #ifdef WF_TINY
@@ -36,17 +33,8 @@ struct wf_runq {
 	wf_a32 head WF_ALIGNED(WF_CACHE_LINE);
 	/* atomic: written by the owner, read by thieves */
 	wf_a32 tail WF_ALIGNED(WF_CACHE_LINE);
-	wf_aptr next;  /* runnext */
-	wf_a32 taking; /* the owner is about to take runnext by a store */
-	/* atomic: written by thieves */
-	wf_a32 thief; /* enum wf_runq_thief */
+	wf_aptr next; /* runnext */
 	wf_aptr slot[WF_RUNQ_SIZE];
-};
-
-enum wf_runq_thief {
-	WF_NO_THIEF,
-	WF_THIEF,
-	WF_ALWAYS_THIEF, /* no membarrier: the owner always takes by CAS */
 };
 
 #define RUNQ_SLOT(q, i) (&(q)->slot[(i) & (WF_RUNQ_SIZE - 1)])
@@ -167,40 +155,10 @@ wf_runq_take_next(struct wf_runq *q, struct wf_g *g)
 static inline struct wf_g *
 wf_runq_get_next(struct wf_runq *q)
 {
-	struct wf_g *g = at_load_rlx(&q->next); /* rlx: only we could set it again */
-	bool alone;
+	/* rlx: a non-NULL value is confirmed by the CAS. No retry: only we could set it again */
+	struct wf_g *g = at_load_rlx(&q->next);
 
-	if (!g)
-		return NULL;
-	at_store_rlx(&q->taking, 1); /* rlx: ordered by light_barrier, as in wf_enter */
-	light_barrier();             /* RQ-4, pairs with the membarrier in wf_runq_steal_next */
-	alone = at_load_acq(&q->thief) == WF_NO_THIEF; /* acq: what the last thief took */
-	if (likely(alone)) {
-		g = at_load_rlx(&q->next); /* rlx: the last thief is gone */
-		at_store_rel(&q->next,
-			     NULL); /* rel: RQ-5, after the tail of the one it kicked out */
-	}
-	at_store_rel(&q->taking, 0); /* rel: runnext is NULL */
-	if (likely(alone))
-		return g;
-	return wf_runq_take_next(q, g) ? g : NULL;
-}
-
-/* Thief: runnext, if it is still g. False: somebody was faster, or is at it. */
-static inline bool
-wf_runq_steal_next(struct wf_runq *q, struct wf_g *g)
-{
-	uint32_t thief = WF_NO_THIEF;
-	bool ok;
-
-	if (!at_cas_acqrel(&q->thief, &thief, WF_THIEF)) /* acqrel: RQ-4, one at a time */
-		return thief == WF_ALWAYS_THIEF && wf_runq_take_next(q, g);
-	if (!WF_MUTANT(MUT_RUNQ_NEXT_NO_BARRIER))
-		os_membarrier();
-	/* acq: then runnext is as the owner left it */
-	ok = at_load_acq(&q->taking) == 0 && wf_runq_take_next(q, g);
-	at_store_rel(&q->thief, WF_NO_THIEF); /* rel: after the CAS */
-	return ok;
+	return g && wf_runq_take_next(q, g) ? g : NULL;
 }
 
 /* Owner: the head of the ring. */
@@ -270,8 +228,8 @@ wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lo
 				continue;
 			}
 			if (n == 0) {
-				if (!wf_runq_steal_next(victim, next))
-					return 0;
+				if (!wf_runq_take_next(victim, next))
+					continue;
 				at_store_rlx(RUNQ_SLOT(thief, at), next); /* rlx: our own slot */
 				return 1;
 			}

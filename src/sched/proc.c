@@ -78,11 +78,8 @@ wf_p_resize(uint32_t n)
 	for (; wf_sched.np_made < n; wf_sched.np_made++)
 		if (!(wf_sched.allp[wf_sched.np_made] = p_make(wf_sched.np_made)))
 			return -ENOMEM;
-	for (uint32_t i = old; i < n; i++) {
+	for (uint32_t i = old; i < n; i++)
 		at_store_rlx(&wf_sched.allp[i]->state, WF_P_STOPPED); /* rlx: as above */
-		at_store_rlx(&wf_sched.allp[i]->runq.thief,           /* rlx: as above */
-			     wf_sched.fenced ? WF_ALWAYS_THIEF : WF_NO_THIEF);
-	}
 	for (uint32_t i = n; i < old; i++)
 		p_unmake(wf_sched.allp[i]);
 	wf_steal_order_init(n);

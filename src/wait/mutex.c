@@ -23,13 +23,9 @@
 
 #include <errno.h>
 
-#ifdef WF_TINY
-enum { SPIN_ROUNDS = 1, SPIN_PAUSES = 1 };
-#else
-enum { SPIN_ROUNDS = 4, SPIN_PAUSES = 30 }; /* then it sleeps; Go's values */
-#endif
-
 enum {
+	SPIN_ROUNDS = 4, /* then it sleeps; Go's value */
+	SPIN_PAUSES = 30,
 	STARVE_NS = 1000000, /* Go's value */
 	NAP_NS = 50000,
 };

@@ -6,7 +6,7 @@
  * obtains it must see, and be ordered after, all that its former holder did to it (RQ-1 to
  * RQ-4). Indices start just below 2^32, so that every scenario wraps them. The scenarios named
  * *_arm also let loads see old values, which is what the acquires are for.
- * sources: tests/model/os_sim.c
+ * sources: none
  */
 #include "explore.h"
 
@@ -34,8 +34,6 @@ reset(void)
 		sim_name(&s.q[i].head, "q%d.head", i);
 		sim_name(&s.q[i].tail, "q%d.tail", i);
 		sim_name(&s.q[i].next, "q%d.next", i);
-		sim_name(&s.q[i].taking, "q%d.taking", i);
-		sim_name(&s.q[i].thief, "q%d.thief", i);
 		for (int k = 0; k < WF_RUNQ_SIZE; k++)
 			sim_name(&s.q[i].slot[k], "q%d.slot%d", i, k);
 	}
@@ -250,30 +248,15 @@ SCENARIO(next_two_thieves) = {
     .setup = reset,
     .threads = {{owner_next, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
     .check_end = check_end,
-    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_BARRIER), SIM_MUTANT(MUT_RUNQ_TAIL_RELAXED),
+    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_CAS), SIM_MUTANT(MUT_RUNQ_TAIL_RELAXED),
 		SIM_MUTANT(MUT_RUNQ_GET_NO_CAS)},
-};
-
-/* Where there is no membarrier. */
-static void
-reset_fenced(void)
-{
-	reset();
-	s.q[0].thief.v = WF_ALWAYS_THIEF;
-}
-
-SCENARIO(next_fenced) = {
-    .setup = reset_fenced,
-    .threads = {{owner_next, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
-    .check_end = check_end,
-    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_CAS)},
 };
 
 SCENARIO(next_thief_arm) = {
     .setup = reset,
     .threads = {{owner_next, NULL, false}, LONE_THIEF(1)},
     .check_end = check_end,
-    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_BARRIER), SIM_MUTANT(MUT_RUNQ_TAIL_RELAXED),
+    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_CAS), SIM_MUTANT(MUT_RUNQ_TAIL_RELAXED),
 		SIM_MUTANT(MUT_RUNQ_GET_NO_CAS)},
     .model = SIM_ARM,
 };
@@ -298,7 +281,7 @@ SCENARIO(next_same_g_again) = {
     .setup = reset,
     .threads = {{owner_next_again, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
     .check_end = check_end,
-    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_BARRIER)},
+    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_NO_CAS)},
 };
 
 /* ---- batches and draining */
