@@ -93,7 +93,9 @@ struct wf_m {
 	uint32_t grace;                  /* pauses before it takes little: see learn_grace */
 	uint32_t stole_tick;             /* its P's tick at its last theft ... */
 	int64_t stole_ns;                /* ... and the time; 0: judged */
+	uint32_t stole_bounces;          /* ... and its P's count of them */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
+	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	bool plain;                      /* not ours: a thread of the program */
 	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */
 	uint32_t held_ranks;             /* LOCK-1 */
@@ -145,8 +147,9 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
-	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
-	uint32_t chain;  /* runnext runs in a row */
+	wf_aptr in_chan;  /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
+	uint32_t chain;   /* runnext runs in a row */
+	uint32_t bounces; /* objects that another P had used last: see learn_grace */
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
 	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */

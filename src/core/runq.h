@@ -34,6 +34,7 @@ struct wf_runq {
 	/* atomic: written by the owner, read by thieves */
 	wf_a32 tail WF_ALIGNED(WF_CACHE_LINE);
 	wf_aptr next; /* runnext */
+	wf_a32 taken; /* how often the owner took it: two goroutines may take turns in it */
 	wf_aptr slot[WF_RUNQ_SIZE];
 };
 
@@ -158,7 +159,10 @@ wf_runq_get_next(struct wf_runq *q)
 	/* rlx: a non-NULL value is confirmed by the CAS. No retry: only we could set it again */
 	struct wf_g *g = at_load_rlx(&q->next);
 
-	return g && wf_runq_take_next(q, g) ? g : NULL;
+	if (!g || !wf_runq_take_next(q, g))
+		return NULL;
+	at_bump(&q->taken, 1); /* rlx: a hint for thieves */
+	return g;
 }
 
 /* Owner: the head of the ring. */
@@ -213,6 +217,7 @@ wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lo
 		uint32_t n = t - h;
 
 		if (n <= few && n < WF_RUNQ_SIZE / 2) {
+			uint32_t taken = at_load_rlx(&victim->taken);   /* rlx: a hint */
 			struct wf_g *next = at_load_rlx(&victim->next); /* rlx: confirmed by CAS */
 
 			if (!lone || (n == 0 && !next))
@@ -221,7 +226,8 @@ wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lo
 				for (; grace > 0; grace--)
 					cpu_relax();
 				/* rlx: hints. Consumed, not stuck: leave it to the victim */
-				if (n == 0 && at_load_rlx(&victim->next) != next)
+				if (n == 0 && (at_load_rlx(&victim->next) != next ||
+					       at_load_rlx(&victim->taken) != taken))
 					return 0;
 				if (n > 0 && at_load_rlx(&victim->head) != h)
 					lone = false;

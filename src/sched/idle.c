@@ -37,10 +37,12 @@ enum {
 	ROUND_PAUSES = 1,
 	ROUNDS_MAX = 1,
 	PROBE_EVERY = 1,
+	MISSES_MAX = 0,
 #else
 	ROUND_PAUSES = 32, /* one to two microseconds */
 	ROUNDS_MAX = 16,   /* less than a sleep and a wake-up together */
 	PROBE_EVERY = 16,  /* waits; a power of two */
+	MISSES_MAX = 5,    /* doublings of the pauses between two looks */
 #endif
 };
 
@@ -210,13 +212,18 @@ wf_spin_more(struct wf_m *m)
 {
 	bool probe = (++m->spin_waits & (PROBE_EVERY - 1)) == 0;
 	uint32_t rounds = probe ? ROUNDS_MAX : m->spin_rounds;
+	/* Seen, but not to be had: goroutines that take turns on one P. Each look takes cache lines
+	   from them, so the looks become rarer. */
+	uint32_t pauses = ROUND_PAUSES
+			  << (m->spin_misses < MISSES_MAX ? m->spin_misses : MISSES_MAX);
 
 	for (uint32_t round = 0; round < rounds; round++) {
-		for (int i = 0; i < ROUND_PAUSES; i++)
+		for (uint32_t i = 0; i < pauses; i++)
 			cpu_relax();
 		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 			return true;
 		if (wf_any_queued()) {
+			m->spin_misses += m->spin_misses < MISSES_MAX;
 			if (m->spin_rounds < ROUNDS_MAX)
 				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
 			return true;
@@ -234,6 +241,7 @@ wf_spin_found(struct wf_m *m)
 	uint32_t was;
 
 	m->spinning = false;
+	m->spin_misses = 0;
 	was = at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
 	CHECK(was > 0);
 	if (was == 1 && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))

@@ -84,6 +84,7 @@ wf_m_alloc(bool plain)
 	m->grace = WF_GRACE;
 	m->stole_ns = 0;
 	m->spin_rounds = 8;
+	m->spin_misses = 0;
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->asleep = false;

@@ -23,9 +23,9 @@ enum {
 enum { PATIENCE_MIN = 1, PATIENCE_MAX = 2 };
 #else
 enum {
-	PATIENCE_MIN = 32,   /* uses in a row by one P before it gets the bias; doubled each time */
-	PATIENCE_MAX = 4096, /* the bias is lost, since to take it costs a few microseconds */
-};
+	PATIENCE_MIN = 64,    /* uses in a row by one P before it gets the bias ... */
+	PATIENCE_MAX = 65536, /* ... four times as many after each loss: that costs up to 70 us */
+};                            /* away costs as much as thousands of locked instructions */
 #endif
 
 /* ---- the lock */
@@ -70,7 +70,7 @@ unbias(struct wf_chan *ch, uint64_t *s)
 	}
 	*s &= ~(uint64_t)WF_CH_BIASED;
 	at_store_rel(&ch->owner, NULL); /* rel: after BIASED is gone */
-	ch->patience = ch->patience < PATIENCE_MAX ? 2 * ch->patience : PATIENCE_MAX;
+	ch->patience = ch->patience < PATIENCE_MAX ? 4 * ch->patience : PATIENCE_MAX;
 	ch->streak = 0;
 	return true;
 }
@@ -82,6 +82,8 @@ earned(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 	if (ch->last_p != p) {
 		ch->last_p = p;
 		ch->streak = 0;
+		if (p)
+			p->bounces++;
 	} else if (p && !wf_sched.fenced && !(s & WF_CH_BIASED) && ++ch->streak >= ch->patience) {
 		at_store_rel(&ch->owner, p); /* rel: published by the unlock, with BIASED */
 		s |= WF_CH_BIASED;

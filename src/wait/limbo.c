@@ -8,9 +8,9 @@
 #ifdef WF_TINY
 enum { BATCH = 1 };
 #else
-enum { BATCH = 64 }; /* what shares the cost of a look at all Ms: a membarrier, mostly */
+enum { BATCH = 1024 }; /* what shares the cost of a look at all Ms: a membarrier, mostly */
 #endif
-enum { HEAVY_BYTES = 16384 }; /* so much memory counts as one more */
+enum { HEAVY_BYTES = 4096 }; /* so much memory counts as one more */
 
 static struct {
 	struct wf_lock lock;

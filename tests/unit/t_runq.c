@@ -15,29 +15,10 @@ static struct wf_runq q, thief;
 static struct wf_g gs[4 * SIZE];
 static struct wf_glist over;
 
-/* How thieves and the owner agree about runnext: as at the start of a run. */
-static void
-agree(struct wf_runq *r)
-{
-	const char *debug = getenv("WEFT_DEBUG");
-	bool fenced = debug && strstr(debug, "fence=1");
-
-	if (fenced || os_membarrier_register() < 0)
-		at_store_rlx(&r->thief, WF_ALWAYS_THIEF);
-}
-
-__attribute__((constructor)) static void
-agree_at_start(void)
-{
-	agree(&q);
-	agree(&thief);
-}
-
 static void
 start_at(struct wf_runq *r, uint32_t index)
 {
 	memset(r, 0, sizeof(*r));
-	agree(r);
 	at_store_rlx(&r->head, index);
 	at_store_rlx(&r->tail, index);
 }
