@@ -229,7 +229,7 @@ wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lo
 				if (n == 0 && (at_load_rlx(&victim->next) != next ||
 					       at_load_rlx(&victim->taken) != taken))
 					return 0;
-				if (n > 0 && at_load_rlx(&victim->head) != h)
+				if (n > 0 && at_load_rlx(&victim->head) != h) /* rlx: as above */
 					lone = false;
 				continue;
 			}

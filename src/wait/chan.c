@@ -25,7 +25,7 @@ enum { PATIENCE_MIN = 1, PATIENCE_MAX = 2 };
 enum {
 	PATIENCE_MIN = 64,    /* uses in a row by one P before it gets the bias ... */
 	PATIENCE_MAX = 65536, /* ... four times as many after each loss: that costs up to 70 us */
-};                            /* away costs as much as thousands of locked instructions */
+};
 #endif
 
 /* ---- the lock */
