@@ -51,3 +51,66 @@ TEST(goroutine_that_returns_to_an_idle_world_is_watched)
 	setenv("WEFT_PROCS", "1", 1);
 	EXPECT_EQ(weft_run(comes_back), 0);
 }
+
+/* ---- a thread that sleeps in the kernel */
+
+static uint64_t
+retakes(void)
+{
+	struct weft_stats s = {.size = sizeof(s)};
+
+	EXPECT_EQ(weft_stats(&s), 0);
+	return s.total.retakes;
+}
+
+static int waits_its_turn;
+
+static int
+takes_its_turn(void)
+{
+	__atomic_fetch_sub(&waits_its_turn, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Shorter than the slice: only who is seen asleep loses its P. */
+static int
+naps(void)
+{
+	const struct timespec nap = {.tv_nsec = 3000000};
+
+	while (retakes() == 0) {
+		__atomic_fetch_add(&waits_its_turn, 1, __ATOMIC_RELEASE);
+		weft_go(takes_its_turn);
+		nanosleep(&nap, NULL);
+		while (__atomic_load_n(&waits_its_turn, __ATOMIC_ACQUIRE) > 0)
+			weft_yield();
+	}
+	return 0;
+}
+
+TEST(thread_that_sleeps_loses_its_p_before_the_slice_is_over)
+{
+	setenv("WEFT_PROCS", "1", 1);
+	EXPECT_EQ(weft_run(naps), 0);
+}
+
+/* The same short waits, computing: the P stays. */
+static int
+computes_shortly(void)
+{
+	for (int i = 0; i < 50; i++) {
+		__atomic_fetch_add(&waits_its_turn, 1, __ATOMIC_RELEASE);
+		weft_go(takes_its_turn);
+		compute_ms(2);
+		while (__atomic_load_n(&waits_its_turn, __ATOMIC_ACQUIRE) > 0)
+			weft_yield();
+	}
+	return 0;
+}
+
+TEST(short_computations_are_left_alone)
+{
+	setenv("WEFT_PROCS", "1", 1);
+	EXPECT_EQ(weft_run(computes_shortly), 0);
+	EXPECT_EQ(waits_its_turn, 0);
+}
