@@ -338,15 +338,15 @@ wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
 
 /* ---- send and receive */
 
-/* Not done at once by the short way: the channel is locked with state s. */
-static WF_NOINLINE int
-send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
+/* The channel is locked with state s: the whole operation, and the end of the call. */
+WF_INLINE int
+operate(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
 	struct wf_waiter *peer;
 	int rc;
 
 	for (;;) {
-		rc = wf_chan_do_send(ch, &s, elem, &peer);
+		rc = wf_chan_do(ch, &s, elem, sends, &peer);
 		if (rc != WF_PENDING) {
 			if (WF_MUTANT(MUT_CHAN_READY_LOCKED) && peer)
 				wf_ready(m, peer->g);     /* a mutant */
@@ -355,7 +355,7 @@ send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
 				wf_ready(m, peer->g);
 			break;
 		}
-		rc = wait_in(&m, ch, s, (void *)(uintptr_t)elem, true);
+		rc = wait_in(&m, ch, s, elem, sends);
 		if (likely(rc != WF_PENDING))
 			break;
 		s = wf_chan_lock(wf_m_p(m), ch);
@@ -364,27 +364,17 @@ send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
 	return rc;
 }
 
+/* Not done at once by the short way. */
+static WF_NOINLINE int
+send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
+{
+	return operate(m, ch, s, (void *)(uintptr_t)elem, true);
+}
+
 static WF_NOINLINE int
 recv_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem)
 {
-	struct wf_waiter *peer;
-	int rc;
-
-	for (;;) {
-		rc = wf_chan_do_recv(ch, &s, elem, &peer);
-		if (rc != WF_PENDING) {
-			wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
-			if (peer)
-				wf_ready(m, peer->g);
-			break;
-		}
-		rc = wait_in(&m, ch, s, elem, false);
-		if (likely(rc != WF_PENDING))
-			break;
-		s = wf_chan_lock(wf_m_p(m), ch);
-	}
-	wf_leave(m);
-	return rc;
+	return operate(m, ch, s, elem, false);
 }
 
 static WF_COLD int
@@ -439,8 +429,9 @@ weft_chan_recv(void *channel, void *elem)
 	return 1;
 }
 
-WF_EXPORT int
-weft_chan_try_send(void *channel, const void *elem)
+/* One word tells whether it is worth the lock. */
+static int
+try(void *channel, void *elem, bool sends)
 {
 	struct wf_chan *ch = channel;
 	struct wf_m *m = wf_enter(WF_CALL_N);
@@ -449,11 +440,10 @@ weft_chan_try_send(void *channel, const void *elem)
 
 	if (unlikely(!m))
 		return -ENOTSUP;
-	/* acq: as the lock would; one word tells it all */
-	if (ch && wf_chan_can_send(ch, at_load_acq(&ch->state))) {
+	if (ch && wf_chan_can(ch, at_load_acq(&ch->state), sends)) { /* acq: as the lock would */
 		uint64_t s = wf_chan_lock(wf_m_p(m), ch);
 
-		rc = wf_chan_do_send(ch, &s, elem, &peer);
+		rc = wf_chan_do(ch, &s, elem, sends, &peer);
 		wf_chan_unlock(wf_m_p(m), ch, s);
 		if (peer)
 			wf_ready(m, peer->g);
@@ -463,25 +453,15 @@ weft_chan_try_send(void *channel, const void *elem)
 }
 
 WF_EXPORT int
+weft_chan_try_send(void *channel, const void *elem)
+{
+	return try(channel, (void *)(uintptr_t)elem, true);
+}
+
+WF_EXPORT int
 weft_chan_try_recv(void *channel, void *elem)
 {
-	struct wf_chan *ch = channel;
-	struct wf_m *m = wf_enter(WF_CALL_N);
-	struct wf_waiter *peer = NULL;
-	int rc = WF_PENDING;
-
-	if (unlikely(!m))
-		return -ENOTSUP;
-	if (ch && wf_chan_can_recv(at_load_acq(&ch->state))) { /* acq: as in try_send */
-		uint64_t s = wf_chan_lock(wf_m_p(m), ch);
-
-		rc = wf_chan_do_recv(ch, &s, elem, &peer);
-		wf_chan_unlock(wf_m_p(m), ch, s);
-		if (peer)
-			wf_ready(m, peer->g);
-	}
-	wf_leave(m);
-	return rc == WF_PENDING ? -EAGAIN : rc;
+	return try(channel, elem, false);
 }
 
 /* ---- close */

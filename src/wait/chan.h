@@ -136,12 +136,24 @@ wf_chan_can_send(const struct wf_chan *ch, uint64_t s)
 	return wf_chan_fill(s) < ch->cap || (s & (WF_CH_CLOSED | WF_CH_RECVS));
 }
 
+WF_INLINE bool
+wf_chan_can(const struct wf_chan *ch, uint64_t s, bool sends)
+{
+	return sends ? wf_chan_can_send(ch, s) : wf_chan_can_recv(s);
+}
+
 /* ---- channel locked with state *s: CHAN-1 */
 
 /* What an operation did; *peer, if any, is to be readied after the unlock. WF_PENDING: it has
    to wait, and nothing was done. */
 int wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_waiter **peer);
 int wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **peer);
+
+WF_INLINE int
+wf_chan_do(struct wf_chan *ch, uint64_t *s, void *elem, bool sends, struct wf_waiter **peer)
+{
+	return sends ? wf_chan_do_send(ch, s, elem, peer) : wf_chan_do_recv(ch, s, elem, peer);
+}
 
 /* A waiter leaves its line, if it is still there; the channel is not locked, and need not even be. */
 void wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct wf_waiter *w);

@@ -34,7 +34,7 @@ is_chan(const struct weft_case *c)
 static bool
 looks_ready(const struct weft_case *c, uint64_t s)
 {
-	return c->kind_ == WEFT_CASE_RECV ? wf_chan_can_recv(s) : wf_chan_can_send(c->chan_, s);
+	return wf_chan_can(c->chan_, s, c->kind_ == WEFT_CASE_SEND);
 }
 
 static uint64_t
@@ -84,10 +84,7 @@ pick_default(struct weft_case *cases, int n, int chans)
 static int
 do_case(struct weft_case *c, uint64_t *s, struct wf_waiter **peer)
 {
-	struct wf_chan *ch = c->chan_;
-
-	return c->kind_ == WEFT_CASE_SEND ? wf_chan_do_send(ch, s, c->elem_, peer)
-					  : wf_chan_do_recv(ch, s, c->elem_, peer);
+	return wf_chan_do(c->chan_, s, c->elem_, c->kind_ == WEFT_CASE_SEND, peer);
 }
 
 /* What select returns when case i has fired with this result: SEL-1. */
