@@ -268,12 +268,10 @@ lock_entered(struct weft_mutex *mx, bool scoped)
 	return rc;
 }
 
-/* Takes the word if it is free, also past those in line; any thread. */
+/* Takes the word if it is free, also past those in line; any thread. w: what it may be. */
 WF_INLINE bool
-take(struct weft_mutex *mx, const struct wf_g *me)
+take(struct weft_mutex *mx, const struct wf_g *me, uint64_t w)
 {
-	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
-
 	while (likely(is_free(w))) {
 		/* acq: the last holder's work; pairs with the CAS of an unlock */
 		if (likely(at_cas_acqrel(wf_mutex_word(mx), &w, w | wf_tag(me, WF_MTX_SHIFT)))) {
@@ -289,7 +287,7 @@ weft_lock(struct weft_mutex *mx)
 {
 	struct wf_m *m = wf_fast();
 
-	return likely(m && take(mx, m->g)) ? 0 : lock_entered(mx, false);
+	return likely(m && take(mx, m->g, 0)) ? 0 : lock_entered(mx, false);
 }
 
 WF_EXPORT int
@@ -297,21 +295,22 @@ weft_lock_scoped(struct weft_mutex *mx)
 {
 	struct wf_m *m = wf_fast();
 
-	return likely(m && take(mx, m->g)) ? 0 : lock_entered(mx, true);
+	return likely(m && take(mx, m->g, 0)) ? 0 : lock_entered(mx, true);
 }
 
 WF_EXPORT int
 weft_try_lock(struct weft_mutex *mx)
 {
 	struct wf_m *m = wf_fast();
+	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
 	int rc;
 
 	if (likely(m != NULL))
-		return take(mx, m->g);
+		return take(mx, m->g, w);
 	m = wf_enter(WF_CALL_N);
 	if (!m)
 		return -ENOTSUP;
-	rc = take(mx, wf_me(m));
+	rc = take(mx, wf_me(m), w);
 	wf_leave(m);
 	return rc;
 }
@@ -332,6 +331,12 @@ unlock_entered(struct weft_mutex *mx)
 WF_EXPORT void
 weft_unlock(struct weft_mutex *mx)
 {
+	uint64_t mine = wf_tag(wf_me(wf_m()), WF_MTX_SHIFT); /* mostly: then no look is needed */
+
+	wf_tsan_release(mx);
+	/* rel: what was done under it. MTX-1: the last access */
+	if (likely(mine != 0 && at_cas_acqrel(wf_mutex_word(mx), &mine, UINT64_C(0))))
+		return;
 	if (unlikely(!wf_mutex_unlock_fast(mx)))
 		unlock_entered(mx);
 }
