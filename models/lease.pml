@@ -11,7 +11,11 @@
  * the -DLIVE build, that stop-the-world gets all Ps in the end however the
  * goroutines behave.
  *
- * Build flags: -DMUT_xxx plants one error; -DNP=1 or 2; -DLIVE.
+ * With -DOFFERS goroutines also leave into blocking sections: the P is on
+ * offer then, and whoever needs one takes it by a compare-and-swap, without
+ * membarrier.  The word names the P on offer.
+ *
+ * Build flags: -DMUT_xxx plants one error; -DNP=1 or 2; -DLIVE; -DOFFERS.
  */
 
 #define NM 2
@@ -25,11 +29,15 @@
 #ifndef STOPS
 #define STOPS 1         /* times the world is stopped */
 #endif
+#ifndef TAKES
+#define TAKES 2         /* Ps on offer that are taken */
+#endif
 #define NONE 7
 
-mtype = { L_NONE, HELD, ASKED, URGED, TAKEN };
+mtype = { L_NONE, HELD, ASKED, URGED, TAKEN, OFFERED };
 
 mtype lease[NM] = L_NONE;
+byte  offp[NM] = NONE;          /* the P in a word that says OFFERED */
 bool  in_rt[NM] = true;         /* an M starts in its scheduler loop */
 byte  mp[NM] = NONE;            /* m->p as other threads see it */
 byte  tick[NP];                 /* schedules on this P, modulo 2 */
@@ -175,7 +183,15 @@ no_work:
         give_idle(p);
         goto sched;
 
-leave:  /* wf_leave: one release store, for the M we are on now */
+leave:
+#ifdef OFFERS
+        if
+        :: mp[m] != NONE && (sb[m]??[S_HELD] || lease[m] != TAKEN) -> goto offer
+        :: skip
+        fi;
+out:
+#endif
+        /* wf_leave: one release store, for the M we are on now */
 #ifdef MUT_STALE_M
         atomic {
                 if
@@ -209,6 +225,21 @@ user:   /* user code: nothing of the runtime is touched */
         };
         /* wf_enter_slow */
         if
+#ifdef OFFERS
+        :: v == OFFERED ->
+                /* wf_offer_back: owner or taker */
+#ifdef MUT_OFFER_BACK_BLIND
+                atomic { DRAINED(m) -> lease[m] = HELD; offp[m] = NONE; goto have_p }
+#else
+                atomic {
+                        DRAINED(m) ->
+                        if
+                        :: lease[m] == OFFERED -> lease[m] = HELD; offp[m] = NONE; goto have_p
+                        :: else -> goto no_p
+                        fi
+                }
+#endif
+#endif
         :: v == ASKED ->
                 /* Somebody is looking at us.  Take the lease back, but do not
                  * forget that it was wanted. */
@@ -249,6 +280,27 @@ have_p: atomic { v = 0; p = mp[m] };
                 :: p = NONE; goto leave /* done at once */
                 fi
         };
+
+#ifdef OFFERS
+offer:  /* wf_leave_blocking: an exchange; if somebody wants the P, it is taken
+         * back and passed on */
+        atomic { DRAINED(m) -> v = lease[m]; lease[m] = OFFERED; offp[m] = mp[m] };
+        if
+        :: v != HELD || stop ->
+                atomic {
+                        v = 0;
+                        if
+                        :: lease[m] == OFFERED ->
+                                lease[m] = TAKEN; offp[m] = NONE; p = mp[m]; mp[m] = NONE
+                        :: else -> goto out
+                        fi
+                };
+                give_idle(p)
+        :: else
+        fi;
+        v = 0;
+        goto out;
+#endif
 
 urged:  /* A preempt request.  The compare-and-swap may meet a requester who
          * asks again at this moment: whoever takes the lease word to TAKEN
@@ -392,6 +444,37 @@ proctype Monitor() {
         od
 }
 
+#ifdef OFFERS
+/* wf_offer_take_this: a submitter that found no idle P. */
+proctype Taker() {
+        byte p = NONE, m, n;
+        do
+        :: atomic { n < TAKES && offp[0] != NONE -> n++; m = 0 }; goto look
+        :: atomic { n < TAKES && offp[1] != NONE -> n++; m = 1 };
+look:           p = offp[m];
+                atomic {
+                        if
+#ifdef MUT_OFFER_NO_ID
+                        :: p != NONE && lease[m] == OFFERED ->
+#else
+                        :: p != NONE && lease[m] == OFFERED && offp[m] == p ->
+#endif
+                                lease[m] = TAKEN; offp[m] = NONE;
+                                assert(owner[p] == m && !busy[p]);
+                                owner[p] = BY_REQ
+                        :: else -> p = NONE
+                        fi
+                };
+                if
+                :: p != NONE -> give_idle(p)
+                :: else
+                fi;
+                m = 0
+        :: atomic { break }
+        od
+}
+#endif
+
 /* wf_world_stop (take_leases in its loop), wf_world_start */
 proctype Stw() {
         byte p = NONE, t; bool asked; mtype k;
@@ -410,6 +493,23 @@ retry:          do
 #endif
                                 idle = 0
                         };
+#ifdef OFFERS
+                        d_step {
+                                if
+                                :: lease[0] == OFFERED ->
+                                        lease[0] = TAKEN; p = offp[0]; offp[0] = NONE;
+                                        owner[p] = BY_REQ; stopped = stopped | (1 << p)
+                                :: else
+                                fi;
+                                if
+                                :: lease[1] == OFFERED ->
+                                        lease[1] = TAKEN; p = offp[1]; offp[1] = NONE;
+                                        owner[p] = BY_REQ; stopped = stopped | (1 << p)
+                                :: else
+                                fi;
+                                p = NONE
+                        };
+#endif
                         request(0, true, true);
                         request(1, true, true)
                 od;
@@ -428,6 +528,9 @@ init {
                 idle = (1 << NP) - 1;
 #ifdef MUT_STALE_M
                 entered_on!NONE; entered_on!NONE;
+#endif
+#ifdef OFFERS
+                run Taker();
 #endif
                 run M(0); run M(1); run Monitor(); run Stw(); run Memory(0); run Memory(1)
         }

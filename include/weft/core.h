@@ -76,6 +76,7 @@ struct weft_proc_stats {
 	uint64_t futexes;       /* futex calls to sleep and to wake threads */
 	uint64_t overflows;     /* batches moved from the full local queue to the global one */
 	uint64_t retakes;       /* times this P was taken from code that kept it */
+	uint64_t handoffs;      /* times this P was given up by a blocking section */
 	uint64_t stacks_cached; /* free stacks kept here */
 };
 
@@ -103,6 +104,8 @@ WEFT_API int weft_run_site(struct weft_site *, const void *arg, size_t bytes); /
 WEFT_API int64_t weft_spawn(struct weft_site *, const struct weft_attr *, struct weft_wg *,
 			    const void *arg, size_t bytes); /* N */
 WEFT_API void weft_checkpoint_slow(void);
+WEFT_API void weft_blocking_enter(void); /* N */
+WEFT_API void weft_blocking_leave(void); /* B */
 
 /* ---- run */
 WEFT_API int weft_configure(const struct weft_config *); /* N; before weft_run; -EBUSY inside */
@@ -157,6 +160,31 @@ WEFT_API void *weft_local_get(struct weft_local_key *); /* N; never NULL */
 #define weft_go_with(attr, ...) WEFT_GO_(attr, NULL, __VA_ARGS__, )
 #define WEFT_ATTR(...)          (&(const struct weft_attr){__VA_ARGS__})
 #define weft_run(...)           WEFT_RUN_(__VA_ARGS__, )
+
+/*
+ * weft_blocking stmt; says that stmt, a statement or a block, will block its thread: the others get
+ * its processor beforehand, not only when the monitor sees it. Left by }, break, continue, goto or
+ * return; break and continue end only the section. Library calls inside are allowed.
+ */
+#define weft_blocking           WEFT_BLOCKING_(__COUNTER__)
+
+#define WEFT_BLOCKING_(n) WEFT_BLOCKING2_(n)
+#define WEFT_BLOCKING2_(n)                                                                         \
+	for (char weft_blocking_##n __attribute__((cleanup(weft_blocking_end_))),                  \
+	     *weft_enter_##n __attribute__((unused)) = __extension__({                             \
+		     weft_blocking_enter();                                                        \
+		     goto weft_body_##n;                                                           \
+		     &weft_blocking_##n;                                                           \
+	     });                                                                                   \
+	     (0);)                                                                                 \
+	weft_body_##n:
+
+static inline void
+weft_blocking_end_(char *section)
+{
+	(void)section;
+	weft_blocking_leave();
+}
 
 /* At file scope: *name() is this goroutine's T (or this thread's); zero at first, copied to
    the goroutines it starts. */

@@ -10,6 +10,8 @@
  *                which gives stores a buffer: a store that is not a release may be delayed past
  *                later ones, fence_seq and read-modify-writes drain it, membarrier drains all
  *
+ * fence_rmw() is fence_seq() for use right after a read-modify-write, which on x86 is one already.
+ *
  * light_barrier() is the cheap half of the asymmetric pair whose heavy half is
  * os_membarrier(): it stops the compiler only.
  */
@@ -65,6 +67,7 @@ void sim_relax(void);
 		wf_ok_;                                                                            \
 	})
 #define fence_seq()     sim_fence()
+#define fence_rmw()     sim_fence()
 #define light_barrier() sim_light()
 #define cpu_relax()     sim_relax()
 
@@ -90,6 +93,12 @@ void wf_chaos_point(void);
 						       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 #define fence_seq()     (wf_chaos_point(), __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #define light_barrier() (wf_chaos_point(), __atomic_signal_fence(__ATOMIC_SEQ_CST))
+
+#if defined(__x86_64__)
+#define fence_rmw() light_barrier()
+#else
+#define fence_rmw() fence_seq()
+#endif
 
 #if defined(__x86_64__)
 #define cpu_relax() __builtin_ia32_pause()

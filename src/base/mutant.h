@@ -27,6 +27,10 @@ enum wf_mutant_id {
 	MUT_LEASE_UNSERIALISED,    /* two requesters at once */
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
+	MUT_OFFER_NO_ID,           /* a taker believes that the offer is for the P it has in mind */
+	MUT_OFFER_BACK_BLIND,      /* the owner ends its offer by a store */
+	MUT_OFFER_HINT_LOST,       /* a hint is cleared, the lease not looked at again */
+	MUT_OFFER_NO_RECHECK,      /* work that came while the offer was made is not looked for */
 	MUT_END_NO_FENCE,          /* a call without a P enters unseen by the end of the run */
 	MUT_CHAN_NO_RECHECK,       /* a select enqueues without a second look, under the locks */
 	MUT_CHAN_READY_LOCKED,     /* the peer is readied before the channel is unlocked */

@@ -51,8 +51,8 @@ enum wf_gflag {
 };
 
 /*
- * A spawn and a short life touch the first two lines only. name, locals, save, scope and
- * onces are cleared at death by those who set them, so that birth need not write them.
+ * A spawn and a short life touch the first two lines only. name, locals, save, scope, onces
+ * and blocking are cleared at death by those who set them, so that birth need not write them.
  */
 struct wf_g {
 	/* the holder's: the M that runs it, or whoever took it from its queue */
@@ -62,7 +62,7 @@ struct wf_g {
 	uint8_t stack_class;
 	uint8_t flags;  /* enum wf_gflag */
 	uint8_t reason; /* enum wf_reason, while it waits */
-	uint8_t save;   /* WEFT_SAVE_ bits */
+	uint8_t save;   /* WEFT_SAVE_ bits, and one of blocking.c */
 	int16_t errno_saved;
 	uint8_t kids;  /* started for a wait group since it last waited: see wg.c */
 	uint8_t onces; /* functions of a weft_once that it is in */
@@ -84,7 +84,8 @@ struct wf_g {
 	const char *name;
 	struct wf_g *joiner;        /* the parent that runs it while it waits for it, or NULL */
 	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
-	void *san; /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
+	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
+	uint32_t blocking; /* depth of blocking sections: see blocking.c */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");

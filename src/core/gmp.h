@@ -4,7 +4,7 @@
  * them. (The G is in g.h.)
  *
  * GMP-1: a P is held by at most one M, or by nobody and then its idle bit is set, or by the one
- *        who stopped the world or took it and has not yet passed it on.
+ *        who stopped the world or took it and has not yet passed it on. On offer it is still held.
  * GMP-2: m->p, p->m and the data of a P are the holder's; a holder in user code holds by lease
  *        only and touches neither (handoff.h).
  */
@@ -56,20 +56,24 @@ typedef bool wf_commit_fn(struct wf_g *g, void *arg);
 
 /* States of the lease: see handoff.h. */
 #define WF_LEASES(X)                                                                               \
-	X(WF_NONE, "none")     /* has no P; plain threads always */                                \
-	X(WF_HELD, "held")     /* has its P */                                                     \
-	X(WF_FENCED, "fenced") /* as HELD, where entering needs a real fence */                    \
-	X(WF_URGED, "urged")   /* has its P and is asked to give it up */                          \
-	X(WF_ASKED, "asked")   /* a requester is about to decide */                                \
-	X(WF_TAKEN, "taken")   /* the P was taken; only the owner ends this */                     \
-	X(WF_FORKED, "forked") /* in a forked child: no runtime here */                            \
-	X(WF_OVER, "over")     /* the run it belonged to has ended */
+	X(WF_NONE, "none")       /* has no P; plain threads always */                              \
+	X(WF_HELD, "held")       /* has its P */                                                   \
+	X(WF_FENCED, "fenced")   /* as HELD, where entering needs a real fence */                  \
+	X(WF_URGED, "urged")     /* has its P and is asked to give it up */                        \
+	X(WF_ASKED, "asked")     /* a requester is about to decide */                              \
+	X(WF_TAKEN, "taken")     /* the P was taken; only the owner ends this */                   \
+	X(WF_ASLEEP, "asleep")   /* as TAKEN, from a thread that slept: it does not compute */     \
+	X(WF_OFFERED, "offered") /* blocks, P to be had: its id stands above, LEASE-7 */           \
+	X(WF_FORKED, "forked")   /* in a forked child: no runtime here */                          \
+	X(WF_OVER, "over")       /* the run it belonged to has ended */
 
 enum wf_lease {
 #define X(id, text) id,
 	WF_LEASES(X)
 #undef X
 };
+
+enum { WF_LEASE_BITS = 8 }; /* of the lease word; the rest is the id of a P on offer */
 
 struct wf_m {
 	/* the lease: atomic, written by the owner and by requesters */
@@ -78,7 +82,7 @@ struct wf_m {
 	wf_a32 urged_tick;  /* LEASE-6: the P's tick that the request was made for */
 	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
 	struct wf_p *old_p; /* owner only: the P it had last */
-	bool asleep; /* LEASE-2, then the owner's: P taken while it slept: does not compute */
+	bool blocking;      /* owner only: its goroutine is in a blocking section, LEASE-7 */
 
 	/* owner only */
 	struct wf_g *g; /* the goroutine that runs, NULL on g0 */
@@ -162,7 +166,7 @@ struct wf_p {
 	wf_a8 lone_local; /* the last lone G was run here, not stolen: see wf_submit */
 	wf_aptr m;        /* the holder */
 	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes,
-	    n_spins, n_futexes, n_overflows, n_retakes;
+	    n_spins, n_futexes, n_overflows, n_retakes, n_handoffs;
 
 	/* the monitor's */
 	uint32_t seen_tick;
@@ -179,6 +183,9 @@ struct wf_sched {
 	wf_a32 need_spinning;
 	wf_a64 idle_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE); /* a bit per idle P */
 	wf_a32 npidle;
+
+	/* atomic: a bit per P that may be on offer; written through blocking.c only */
+	wf_a64 offer_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE);
 
 	/* atomic */
 	wf_a32 phase WF_ALIGNED(WF_CACHE_LINE); /* enum wf_phase */

@@ -256,7 +256,8 @@ say_machine(struct sink *o)
 			say(o,
 			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
 			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
-			    lease_text[at_load_rlx(&m->lease) % countof(lease_text)],
+			    lease_text[at_load_rlx(&m->lease) % (1u << WF_LEASE_BITS) %
+				       countof(lease_text)],
 			    at_load_rlx(&m->in_rt), m->spinning, m->idle, m->plain ? " plain" : "");
 	}
 }

@@ -24,6 +24,7 @@ read_p(const struct wf_p *p, struct weft_proc_stats *s)
 	    .futexes = at_load_rlx(&p->n_futexes),
 	    .overflows = at_load_rlx(&p->n_overflows),
 	    .retakes = at_load_rlx(&p->n_retakes),
+	    .handoffs = at_load_rlx(&p->n_handoffs),
 	};
 	for (int c = 0; c < WF_STACK_CLASSES; c++)
 		s->stacks_cached += p->stacks[c].count;

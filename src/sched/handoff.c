@@ -43,20 +43,20 @@ abandoned(struct wf_m *m)
 	wf_broken(__FILE__, __LINE__, "an abandoned goroutine does not run");
 }
 
-/* In the runtime, lease TAKEN: the words are ours again. */
-static void
-taken_over(struct wf_m *m)
+/* TAKEN or ASLEEP becomes `as`, and is no longer counted; false: it was neither. LEASE-3: by the
+   owner, or by the end of the run. */
+bool
+wf_taken_ends(struct wf_m *m, enum wf_lease as)
 {
-	uint32_t taken = WF_TAKEN;
+	uint32_t taken = WF_TAKEN, asleep = WF_ASLEEP;
 
-	/* acqrel: LEASE-3, only the owner ends TAKEN; the end of the run may have been first */
-	if (!at_cas_acqrel(&m->lease, &taken, WF_NONE))
-		abandoned(m);
-	at_store_rlx(&m->p, NULL); /* rlx: our own */
-	if (!m->asleep)
+	/* acqrel: owner and end of the run: one of them ends it */
+	if (at_cas_acqrel(&m->lease, &taken, as))
 		at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
-	m->asleep = false;
+	else if (!at_cas_acqrel(&m->lease, &asleep, as))       /* acqrel: as above */
+		return false;
 	wf_preempt_word_add(-1);
+	return true;
 }
 
 /* The running goroutine has no P: it gets its old one, an idle one, or queues globally while
@@ -66,7 +66,9 @@ wf_rejoin(struct wf_m *m)
 {
 	struct wf_p *p = m->old_p;
 
-	taken_over(m);
+	if (!wf_taken_ends(m, WF_NONE))
+		abandoned(m);
+	at_store_rlx(&m->p, NULL); /* rlx: our own */
 	if ((p && wf_idle_take_this(p)) || (p = wf_idle_take())) {
 		wf_p_acquire(m, p);
 		return m;
@@ -152,7 +154,7 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 	for (;;) {
 		uint32_t lease = at_load_acq(&m->lease); /* acq: the requester's decision */
 
-		switch ((enum wf_lease)lease) {
+		switch ((enum wf_lease)(lease & ((1u << WF_LEASE_BITS) - 1))) {
 		case WF_HELD:
 			return m;
 		case WF_FENCED:
@@ -168,13 +170,18 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 		case WF_URGED:
 			m = give_way(m, kind);
 			break;
+		case WF_OFFERED:
+			if (wf_offer_back(m, lease))
+				return m;
+			break;
 		case WF_TAKEN:
+		case WF_ASLEEP:
 			at_store_rlx(&m->p, NULL); /* rlx: our own; it is another's P */
 			if (kind == WF_CALL_B)
 				return wf_rejoin(m);
 			if (!WF_MUTANT(MUT_END_NO_FENCE))
 				fence_seq(); /* in_rt before the lease; pairs with leave_the_rest */
-			if (at_load_acq(&m->lease) == WF_TAKEN) /* acq: not OVER */
+			if (at_load_acq(&m->lease) != WF_OVER) /* acq: the run has not ended */
 				return m;
 			break;
 		case WF_NONE:
@@ -224,10 +231,9 @@ wf_lease_barrier(void)
 }
 
 struct wf_p *
-wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters)
+wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters, enum wf_lease as)
 {
 	uint32_t asked = WF_ASKED;
-	uint32_t computes = !m->asleep; /* read now: once TAKEN it is the owner's */
 
 	/* acq: LEASE-3, m->p and the tick as of when the owner left the runtime */
 	if (at_load_acq(&m->in_rt) == 0) {
@@ -236,9 +242,8 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 		    at_load_rlx(&m->p) == p && (!tick_matters || at_load_rlx(&p->tick) == tick);
 
 		same |= WF_MUTANT(MUT_LEASE_P_BEFORE_ASK);
-		if (same &&
-		    at_cas_acqrel(&m->lease, &asked, WF_TAKEN)) {  /* acqrel: P changes hands */
-			at_add_rlx(&wf_sched.computing, computes); /* rlx: a limit */
+		if (same && at_cas_acqrel(&m->lease, &asked, as)) { /* acqrel: P changes hands */
+			at_add_rlx(&wf_sched.computing, as == WF_TAKEN); /* rlx: a limit */
 			wf_preempt_word_add(1);
 			return p;
 		}

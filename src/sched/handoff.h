@@ -25,9 +25,14 @@
  *   URGED -> TAKEN         wf_enter_slow                   owner, in a call that may not switch
  *   TAKEN -> NONE          wf_rejoin                       owner
  *   TAKEN -> OVER          leave_the_rest                  the end of the run, under lease_lock
+ *   HELD, URGED, ASKED
+ *     -> OFFERED or ASLEEP wf_leave_blocking               owner, in a blocking section
+ *   OFFERED -> HELD        wf_offer_back                   owner
+ *   OFFERED -> ASLEEP      wf_offer_take_this              whoever needs a P
  *   any -> FORKED          in_forked_child                 the only thread of a forked child
  * FENCED stands for HELD where membarrier is missing: it differs from HELD only in that every
- * enter takes the slow path, where the fence is.
+ * enter takes the slow path, where the fence is. ASLEEP stands for TAKEN where the thread was not
+ * computing; the two are left in the same way.
  *
  * LEASE-1: the words are per M, in type-stable memory.
  * LEASE-2: one requester at a time, from ask to decision.
@@ -36,6 +41,8 @@
  * LEASE-4: in_rt belongs to the M: 1 on g0 and across switches, cleared by whoever leaves on it.
  * LEASE-5: entering twice is fatal: library functions do not call public ones.
  * LEASE-6: a request carries the tick it was made for and is ignored at another.
+ * LEASE-7: in a blocking section the P is passed on if it has work, else it is on offer; the word
+ *          names the P, so that a taker's CAS is for that one or fails. See blocking.c.
  */
 #ifndef WF_SCHED_HANDOFF_H
 #define WF_SCHED_HANDOFF_H
@@ -72,10 +79,16 @@ wf_enter(enum wf_kind kind)
 	return wf_enter_slow(m, kind, nested);
 }
 
+void wf_leave_blocking(struct wf_m *m);
+
 /* Leave the runtime: the last act; m was read after any possible switch. */
 WF_INLINE void
 wf_leave(struct wf_m *m)
 {
+	if (unlikely(m->blocking)) {
+		wf_leave_blocking(m); /* LEASE-7 */
+		return;
+	}
 	/* rel: what we did with the P is visible before a requester can take it; LEASE-4 */
 	at_store_rel(&m->in_rt, 0);
 }
@@ -94,8 +107,10 @@ extern struct wf_lock wf_lease_lock;
 bool wf_lease_ask(struct wf_m *m);
 void wf_lease_barrier(void);
 /* The P if it is now the requester's; NULL if the owner keeps it. p and tick as seen before the
-   ask: they must still hold. tick_matters false: any tick. */
-struct wf_p *wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters);
+   ask: they must still hold. tick_matters false: any tick. as: TAKEN, or ASLEEP. */
+struct wf_p *wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters,
+			     enum wf_lease as);
+bool wf_taken_ends(struct wf_m *m, enum wf_lease as);
 
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);

@@ -102,7 +102,7 @@ mask_words(void)
 	return (at_load_rlx(&wf_sched.procs) + 63) / 64;
 }
 
-/* Any thread: take any idle P, or NULL. */
+/* Any thread: take any P that is idle or, if there is none, on offer; or NULL. */
 struct wf_p *
 wf_idle_take(void)
 {
@@ -117,7 +117,7 @@ wf_idle_take(void)
 				return p;
 		}
 	}
-	return NULL;
+	return wf_offer_take();
 }
 
 /* Any thread; ordered by the caller's fence. */
@@ -127,7 +127,7 @@ wf_idle_any(void)
 	for (uint32_t w = 0, n = mask_words(); w < n; w++)
 		if (at_load_rlx(&wf_sched.idle_mask[w]) != 0) /* rlx: the caller fences */
 			return true;
-	return false;
+	return wf_offer_any();
 }
 
 /* One idle P gets a spinning M, unless somebody spins already. Any thread. */
@@ -174,6 +174,21 @@ wf_submitted(struct wf_m *m)
 	if (at_load_rlx(&wf_sched.need_spinning) && !wf_idle_any())
 		return;
 	wf_wake_one(m);
+}
+
+/* Any thread with a P to give away, after a fence: work waits that nobody may be looking for. The
+   caller then passes its P on; if the word was out of date, it is no longer set. */
+bool
+wf_spin_needed(void)
+{
+	if (!at_load_rlx(&wf_sched.need_spinning)) /* rlx: the caller fences */
+		return false;
+	at_store_rlx(&wf_sched.need_spinning, 0); /* rlx: the fence orders it */
+	fence_seq(); /* cleared before the look; pairs with wf_wake_one, which publishes first */
+	if (!wf_any_queued())
+		return false;
+	at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: as it was */
+	return true;
 }
 
 /* May this M look for work in other Ps' queues? At most half of the busy Ps' worth may. */
@@ -254,6 +269,8 @@ wf_idle_reset(void)
 {
 	at_store_rlx(&wf_sched.nmspinning, 0); /* rlx: nobody runs */
 	at_store_rlx(&wf_sched.need_spinning, 0);
+	for (int w = 0; w < WF_MASK_WORDS; w++)
+		at_store_rlx(&wf_sched.offer_mask[w], 0);
 }
 
 /* Not spinning, and every look after it is ordered behind that; pairs with wf_submitted. */

@@ -67,7 +67,9 @@ leave_saving(struct wf_m *m, struct wf_g *g, struct wf_g *next)
 	struct wf_saved state;
 
 	wf_save(g, &state);
+	m->blocking = false; /* its section goes on when it is back, wherever that is */
 	m = resumed(leave_for(m, g, next), g);
+	m->blocking = g->blocking > 0;
 	wf_restore(g, &state);
 	return m;
 }

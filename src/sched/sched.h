@@ -51,6 +51,7 @@ void wf_spin_found(struct wf_m *m); /* a spinner has found work */
 void wf_spin_cancel(void);          /* a spinner that was counted could not be started */
 void wf_spin_stop(struct wf_m *m);  /* a spinner stops for another reason */
 bool wf_spin_allowed(struct wf_m *m);
+bool wf_spin_needed(void);         /* work waits that nobody may be looking for */
 bool wf_spin_more(struct wf_m *m); /* wait a little for work; true: look again */
 bool wf_idle_drop(struct wf_m *m); /* drop the P; false: work turned up, P in hand again */
 
@@ -69,6 +70,13 @@ int wf_threads_ours(void); /* sched.lock held: threads that the runtime made or 
 
 /* handoff.c */
 struct wf_m *wf_rejoin(struct wf_m *m); /* a goroutine without a P gets one, or queues */
+
+/* blocking.c: Ps on offer */
+bool wf_offer_any(void);
+struct wf_p *wf_offer_take(void);
+bool wf_offer_take_this(struct wf_p *p);
+bool wf_offer_back(struct wf_m *m, uint32_t lease);
+void wf_blocking_ends(struct wf_m *m, struct wf_g *g);
 
 /* stw.c */
 void wf_world_stop(struct wf_m *m); /* m may be NULL: not one of ours */

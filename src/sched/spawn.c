@@ -240,6 +240,7 @@ finish(struct wf_m *m, struct wf_g *g, int rc)
 		struct wf_saved state;
 
 		wf_save(g, &state); /* leaves the thread with the default */
+		wf_blocking_ends(m, g);
 	}
 	measure_stack(p, g);
 	wf_g_dies(g);
@@ -297,6 +298,8 @@ wf_g_drop(struct wf_m *m, struct wf_g *g)
 	g->scope = NULL;
 	g->reason = WF_WAIT_NONE;
 	g->onces = 0;
+	g->save = 0;
+	g->blocking = 0;
 	wf_claim_void(g);
 	wf_g_bury(m, g);
 }

@@ -106,7 +106,7 @@ take_leases(const struct wf_m *self)
 	if (n > 0)
 		wf_lease_barrier();
 	for (uint32_t i = 0; i < n; i++) {
-		struct wf_p *p = wf_lease_decide(asked[i].m, asked[i].p, 0, false);
+		struct wf_p *p = wf_lease_decide(asked[i].m, asked[i].p, 0, false, WF_TAKEN);
 
 		if (!p)
 			continue;
@@ -198,7 +198,7 @@ safepoint_by_proxy(struct wf_m *m, struct wf_p *p)
 	struct wf_m *holder = at_load_acq(&p->m); /* acq: as in take_leases */
 	struct wf_p *got = NULL;
 
-	if (wf_idle_take_this(p)) {
+	if (wf_idle_take_this(p) || wf_offer_take_this(p)) {
 		wf_safepoint_run(p);
 		wf_handoff(m, p);
 		return true;
@@ -208,7 +208,7 @@ safepoint_by_proxy(struct wf_m *m, struct wf_p *p)
 	wf_lock(&wf_lease_lock);
 	if (wf_lease_ask(holder)) {
 		wf_lease_barrier();
-		got = wf_lease_decide(holder, p, 0, false);
+		got = wf_lease_decide(holder, p, 0, false, WF_TAKEN);
 	}
 	wf_unlock(&wf_lease_lock);
 	if (!got)

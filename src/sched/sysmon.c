@@ -115,6 +115,10 @@ overdue(struct wf_p *p, int64_t now)
 		p->seen_blocked = 0;
 		return false;
 	}
+	if (now - p->seen_ns >= SLICE_NS && wf_offer_take_this(p)) {
+		wf_handoff(mon.m, p); /* so that it counts as idle */
+		return false;
+	}
 	if (!m || !work_waits(p))
 		return false;
 	if (now - p->seen_ns >= SLICE_NS)
@@ -130,6 +134,7 @@ retake(int64_t now)
 	static struct {
 		struct wf_m *m;
 		struct wf_p *p;
+		enum wf_lease as;
 	} asked[WF_PROCS_MAX]; /* the monitor's */
 	uint32_t candidates = 0, n = 0, taken = 0;
 	bool suspicion = false;
@@ -150,12 +155,11 @@ retake(int64_t now)
 	for (uint32_t i = 0; i < candidates; i++) {
 		struct wf_p *p = asked[i].p;
 		struct wf_m *m = at_load_acq(&p->m); /* acq: confirmed by the decision */
-
 		bool asleep = p->seen_blocked >= BLOCKED_LOOKS;
 
 		if (m && (asleep || may_take_more()) && wf_lease_ask(m)) {
-			m->asleep = asleep;
 			asked[n].m = m;
+			asked[n].as = asleep ? WF_ASLEEP : WF_TAKEN;
 			asked[n++].p = p;
 		}
 	}
@@ -164,11 +168,9 @@ retake(int64_t now)
 	for (uint32_t i = 0; i < n; i++) {
 		struct wf_p *p = asked[i].p;
 
-		if (wf_lease_decide(asked[i].m, p, p->seen_tick, true)) {
+		if (wf_lease_decide(asked[i].m, p, p->seen_tick, true, asked[i].as)) {
 			at_bump(&p->n_retakes, 1); /* rlx: ours for the moment */
 			asked[taken++].p = p;
-		} else {
-			asked[i].m->asleep = false;
 		}
 	}
 	wf_unlock(&wf_lease_lock);

@@ -87,7 +87,7 @@ wf_m_alloc(bool plain)
 	m->spin_misses = 0;
 	m->futexes = 0;
 	m->held_ranks = 0;
-	m->asleep = false;
+	m->blocking = false;
 	m->thread_g.flags = WF_G_THREAD;
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
@@ -347,16 +347,11 @@ leave_the_rest(void)
 	wf_lock(&wf_lease_lock);
 	wf_lock(&wf_sched.lock);
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
-		uint32_t taken = WF_TAKEN;
-
 		/* acqrel: the owner finds OVER, or was first and comes to sleep */
-		if (!m->in_use || m->plain || m->run != run ||
-		    !at_cas_acqrel(&m->lease, &taken, WF_OVER))
+		if (!m->in_use || m->plain || m->run != run || !wf_taken_ends(m, WF_OVER))
 			continue;
 		m->g->flags |= WF_G_OVER; /* ours to write: the goroutine is in user code */
 		wf_sched.nm--;
-		at_add_rlx(&wf_sched.computing, (uint32_t) - !m->asleep); /* rlx: a limit */
-		wf_preempt_word_add(-1);
 	}
 	fence_seq(); /* OVER before the looks at in_rt; pairs with wf_enter_slow */
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)

@@ -7,7 +7,7 @@
  * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
  * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
  * Gs never return: so somebody else must have been woken for what is left.
- * sources: src/sched/loop.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "rig.h"
@@ -75,6 +75,15 @@ make(bool hog)
 
 /* ---- the rule */
 
+static bool
+on_offer(void)
+{
+	for (int i = 0; i < RIG_MS; i++)
+		if ((rig.m[i].lease.v & ((1u << WF_LEASE_BITS) - 1)) == WF_OFFERED)
+			return true;
+	return false;
+}
+
 static void
 check_end(void)
 {
@@ -84,6 +93,9 @@ check_end(void)
 		if (s.ran[i] == 0 && wf_sched.idle_mask[0].v != 0) /* IDLE-1 */
 			sim_fail("g%u was not run, everybody sleeps, idle Ps: 0x%llx", i,
 				 (unsigned long long)wf_sched.idle_mask[0].v);
+	for (unsigned i = 0; i < s.made; i++)
+		if (s.ran[i] == 0 && on_offer()) /* LEASE-7 */
+			sim_fail("g%u was not run, and a P is on offer", i);
 }
 
 static void
@@ -259,6 +271,106 @@ SCENARIO(found_but_no_p) = {
 		{rig_m_main, &rig.m[1], false},
 		{rig_m_main, &rig.m[2], false},
 		{takes_idle, &rig.m[5], false}},
+    .check_end = check_end,
+    .delays = 1,
+    .blocked_ok = true,
+};
+
+/* ---- a goroutine blocks, its P on offer or passed on, while another submits and computes on */
+
+static void
+blocks(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_leave_blocking(m);
+}
+
+/* The section ends and begins anew. */
+static void
+blocks_twice(void *arg)
+{
+	struct wf_m *m = arg;
+	uint32_t lease;
+
+	wf_m_set(m);
+	wf_leave_blocking(m);
+	at_store_rlx(&m->in_rt, 1);
+	lease = at_load_rlx(&m->lease);
+	if (lease != WF_ASLEEP && wf_offer_back(m, lease))
+		wf_leave_blocking(m);
+}
+
+static void
+setup_hinted(void)
+{
+	setup_one_loop();
+	wf_sched.offer_mask[0].v = 2; /* P 1 was on offer before */
+}
+
+SCENARIO(local_submit_one_blocks) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_local, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+/* OFFER-2 */
+SCENARIO(submit_and_stale_hint) = {
+    .setup = setup_hinted,
+    .threads = {{submit_local, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK), SIM_MUTANT(MUT_OFFER_HINT_LOST)},
+    .blocked_ok = true,
+};
+
+SCENARIO(submit_and_stale_hint_arm) = {
+    .setup = setup_hinted,
+    .threads = {{submit_local, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK), SIM_MUTANT(MUT_OFFER_HINT_LOST)},
+    .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
+static void
+setup_three_to_start(void)
+{
+	setup_one_loop();
+	rig.spare[rig.spares++] = &rig.m[4];
+	rig.spare[rig.spares++] = &rig.m[5];
+}
+
+/* need_spinning was left set; a third M drops its P while the second blocks. */
+static void
+setup_needed(void)
+{
+	reset(3);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_hold(&rig.m[1], &rig.p[1]);
+	rig_hold(&rig.m[2], &rig.p[2]);
+	for (int i = 3; i < RIG_MS; i++)
+		rig.spare[rig.spares++] = &rig.m[i];
+	wf_sched.need_spinning.v = 1;
+}
+
+SCENARIO(submit_one_blocks_one_drops) = {
+    .setup = setup_needed,
+    .threads = {{submit_local, &rig.m[0], false},
+		{blocks, &rig.m[1], false},
+		{rig_m_main, &rig.m[2], false}},
+    .check_end = check_end,
+    .delays = 1,
+    .blocked_ok = true,
+};
+
+SCENARIO(two_submitters_blocks_twice) = {
+    .setup = setup_three_to_start,
+    .threads = {{submit_local, &rig.m[0], false},
+		{blocks_twice, &rig.m[1], false},
+		{submit_global, &rig.m[3], false}},
     .check_end = check_end,
     .delays = 1,
     .blocked_ok = true,

@@ -7,7 +7,7 @@
  * at once, or two that nothing orders, are a violation (GMP-1, LEASE-2 to LEASE-5). At the end
  * the preempt word counts the Ms that are urged or without their P, and nothing else.
  * A switch to g0 and back is a loop here: give the P to a stopper, wait for an idle one.
- * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #include "rig.h"
 
@@ -175,7 +175,7 @@ request(struct wf_m *self, bool tick_matters)
 	lease_lock();
 	if (wf_lease_ask(m)) {
 		wf_lease_barrier();
-		got = wf_lease_decide(m, p, tick, tick_matters);
+		got = wf_lease_decide(m, p, tick, tick_matters, WF_TAKEN);
 	}
 	lease_unlock();
 	if (!got)
@@ -224,7 +224,7 @@ each_p(void *arg)
 static void
 check_end(void)
 {
-	uint32_t urged = 0, taken = 0;
+	uint32_t urged = 0, taken = 0, asleep = 0;
 
 	for (int i = 0; i < RIG_MS; i++) {
 		uint32_t lease = rig.m[i].lease.v;
@@ -232,8 +232,9 @@ check_end(void)
 		SIM_CHECK(lease != WF_ASKED);
 		urged += lease == WF_URGED;
 		taken += lease == WF_TAKEN;
+		asleep += lease == WF_ASLEEP;
 	}
-	SIM_CHECK(weft_preempt_word == urged + taken);
+	SIM_CHECK(weft_preempt_word == urged + taken + asleep);
 	SIM_CHECK(wf_sched.computing.v == taken);
 }
 
@@ -467,4 +468,153 @@ SCENARIO(leave_after_a_move) = {
 		{requester, LAST_M, false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_LEASE_STALE_M)},
+};
+
+/* ---- blocking sections: the P is on offer, and comes back, or is taken by whoever needs one */
+
+static void
+needs_p(void *arg)
+{
+	struct wf_p *p = wf_idle_take();
+
+	(void)arg;
+	if (!p)
+		return;
+	use(p);
+	wf_idle_put(p);
+}
+
+static void
+blocks(void *arg)
+{
+	wf_m_set(arg);
+	weft_blocking_enter();
+	weft_blocking_leave();
+	call_b();
+}
+
+/* Calls inside a section, and a section inside a section. */
+static void
+blocks_and_calls(void *arg)
+{
+	wf_m_set(arg);
+	weft_blocking_enter();
+	call_n();
+	weft_blocking_enter();
+	call_b();
+	weft_blocking_leave();
+	weft_blocking_leave();
+	SIM_CHECK(!wf_m()->blocking && wf_m()->g->blocking == 0);
+}
+
+static void
+setup_blocks(void)
+{
+	setup_held();
+	rig.m[0].g = &rig.g[0];
+}
+
+static void
+setup_blocks_fenced(void)
+{
+	setup_fenced();
+	rig.m[0].g = &rig.g[0];
+}
+
+/* OFFER-1 */
+SCENARIO(blocks_two_takers) = {
+    .setup = setup_blocks,
+    .threads = {{blocks, &rig.m[0], false}, {needs_p, NULL, false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_BACK_BLIND)},
+};
+
+SCENARIO(blocks_two_takers_arm) = {
+    .setup = setup_blocks,
+    .threads = {{blocks, &rig.m[0], false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_BACK_BLIND)},
+    .model = SIM_ARM,
+};
+
+SCENARIO(blocks_and_calls_taker) = {
+    .setup = setup_blocks,
+    .threads = {{blocks_and_calls, &rig.m[0], false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_BACK_BLIND)},
+};
+
+SCENARIO(blocks_monitor_stopper) = {
+    .setup = setup_blocks,
+    .threads = {{blocks, &rig.m[0], false}, {requester_any, LAST_M, false}, {stopper, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(fenced_blocks_monitor_taker) = {
+    .setup = setup_blocks_fenced,
+    .threads = {{blocks, &rig.m[0], false}, {requester, LAST_M, false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+};
+
+SCENARIO(blocks_each_p) = {
+    .setup = setup_blocks,
+    .threads = {{blocks_and_calls, &rig.m[0], false}, {each_p, NULL, false}},
+    .check_end = check_end,
+};
+
+/* The owner offers one P, and later another: a taker that has the first in mind gets that or none. */
+static void
+offers_another_p(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_p *p;
+
+	wf_m_set(m);
+	weft_blocking_enter();
+	weft_blocking_leave();
+	m = wf_enter(WF_CALL_B);
+	p = wf_p_release(m);
+	wf_idle_put(p);
+	wf_p_acquire(m, &rig.p[1]);
+	wf_leave(m);
+	weft_blocking_enter();
+}
+
+static void
+takes_p0(void *arg)
+{
+	(void)arg;
+	if (!wf_offer_take_this(&rig.p[0]))
+		return;
+	use(&rig.p[0]);
+	wf_idle_put(&rig.p[0]);
+}
+
+static void
+takes_idle_p0(void *arg)
+{
+	(void)arg;
+	if (!wf_idle_take_this(&rig.p[0]))
+		return;
+	use(&rig.p[0]);
+	wf_idle_put(&rig.p[0]);
+}
+
+static void
+setup_another_p(void)
+{
+	reset(2, false);
+	in_user_code(&rig.m[0], &rig.p[0]);
+	rig.m[0].g = &rig.g[0];
+}
+
+/* LEASE-7 */
+SCENARIO(offers_another_p) = {
+    .setup = setup_another_p,
+    .threads = {{offers_another_p, &rig.m[0], false},
+		{takes_p0, NULL, false},
+		{takes_idle_p0, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_ID)},
 };

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blocking.c: blocking sections: code that the program says will block its thread.
+ *
+ * A goroutine in user code may lose its P at any time, but only once the monitor has seen that its
+ * thread sleeps. In a section the P goes beforehand. If work waits, it is passed on at once. If not,
+ * it is on offer: it stays with the section, which mostly ends before anybody needs it, and whoever
+ * needs a P and finds none idle takes it, without the monitor and without a barrier.
+ *
+ *        owner                                  who needs a P
+ *   offer:  lease = OFFERED, P                  publish the work
+ *           fence                               fence
+ *           hint of P, unless it is set         no idle P; a hint, and its lease is OFFERED, P ?
+ *           work, a request ?                       CAS OFFERED, P -> ASLEEP: has the P
+ *             then CAS back, and pass it on     else need_spinning = 1, fence, look again
+ *   back:   CAS OFFERED, P -> HELD
+ *
+ * The two sides are those of the idle protocol (idle.c), with the offer in place of the idle bit:
+ * one of them sees the other. Hints are left set, so that a loop of sections does not write them;
+ * who finds one out of date clears it.
+ *
+ * A library call inside ends the section and begins it anew: entering takes the P back, or does
+ * what a call without a P does; leaving (wf_leave) offers it again. If the goroutine changes its
+ * thread in such a call, m->blocking goes with it (leave_saving in park.c).
+ *
+ * OFFER-1: a P on offer has an empty queue, and its owner does not touch it.
+ * OFFER-2: a P on offer has its hint set, or its owner is about to set it, or somebody who has
+ *          cleared it is about to look at the lease once more.
+ */
+#include "sched/sched.h"
+
+enum { SAVE_BLOCKING = 0x80 }; /* in g->save, above the bits of weft_attr: see leave_saving */
+
+static uint32_t
+offer_of(const struct wf_p *p)
+{
+	return WF_OFFERED | p->id << WF_LEASE_BITS;
+}
+
+/* ---- who needs a P */
+
+/* Any thread; ordered by the caller's fence. */
+static bool
+is_offered(const struct wf_p *p)
+{
+	const struct wf_m *m = at_load_acq(&p->m); /* acq: M-2; the lease confirms it */
+
+	return m && at_load_rlx(&m->lease) == offer_of(p); /* rlx: a CAS decides */
+}
+
+/* Any thread: this P, if it is on offer, is in the caller's hand. */
+bool
+wf_offer_take_this(struct wf_p *p)
+{
+	struct wf_m *m = at_load_acq(&p->m); /* acq: as above */
+	uint32_t offered = offer_of(p);
+
+	if (WF_MUTANT(MUT_OFFER_NO_ID) && m && (at_load_rlx(&m->lease) & 255) == WF_OFFERED)
+		offered = at_load_rlx(&m->lease); /* a mutant: whatever it offers now */
+	/* rlx: confirmed by the CAS; acqrel: the P changes hands, LEASE-7 */
+	if (!m || at_load_rlx(&m->lease) != offered ||
+	    !at_cas_acqrel(&m->lease, &offered, WF_ASLEEP))
+		return false;
+	wf_preempt_word_add(1);
+	at_store_rlx(&p->m, NULL);  /* rlx: a hint for requesters */
+	at_bump(&p->n_handoffs, 1); /* rlx: ours for the moment */
+	return true;
+}
+
+/* A hint, as found: true if the P is on offer; if not the hint goes. OFFER-2 */
+static bool
+hint_holds(wf_a64 *word, uint64_t bit, const struct wf_p *p)
+{
+	if (is_offered(p))
+		return true;
+	at_and_acqrel(word, ~bit); /* acqrel: other bits' owners count on theirs */
+	if (WF_MUTANT(MUT_OFFER_HINT_LOST))
+		return false;
+	fence_rmw(); /* the hint before the lease; pairs with offer */
+	if (!is_offered(p))
+		return false;
+	at_or_acqrel(word, bit); /* acqrel: as above */
+	return true;
+}
+
+/* The first P on offer, or NULL. */
+static struct wf_p *
+first_offer(void)
+{
+	uint32_t words = (at_load_rlx(&wf_sched.procs) + 63) / 64; /* rlx: as in wf_idle_take */
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t word = at_load_rlx(&wf_sched.offer_mask[w]); /* rlx: the caller fences */
+
+		for (; word != 0; word &= word - 1) {
+			struct wf_p *p = wf_sched.allp[w * 64 + (uint32_t)__builtin_ctzll(word)];
+
+			if (hint_holds(&wf_sched.offer_mask[w], word & -word, p))
+				return p;
+		}
+	}
+	return NULL;
+}
+
+bool
+wf_offer_any(void)
+{
+	return first_offer() != NULL;
+}
+
+/* Any thread: a P that was on offer, in the caller's hand, or NULL. */
+struct wf_p *
+wf_offer_take(void)
+{
+	struct wf_p *p;
+
+	while ((p = first_offer()))
+		if (wf_offer_take_this(p))
+			return p;
+	return NULL;
+}
+
+/* ---- the owner */
+
+/* In the runtime, lease as read: the P is ours again. False: look again. */
+bool
+wf_offer_back(struct wf_m *m, uint32_t lease)
+{
+	if (WF_MUTANT(MUT_OFFER_BACK_BLIND)) {
+		at_store_rel(&m->lease, wf_sched.held); /* a mutant: somebody may have it */
+		return true;
+	}
+	/* acqrel: owner or taker, LEASE-7 */
+	return at_cas_acqrel(&m->lease, &lease, wf_sched.held);
+}
+
+/* Somebody wants this P, or work waits that it could be used for. */
+static bool
+wanted(const struct wf_p *p)
+{
+#ifdef WF_TORTURE
+	if (wf_rand_below(&wf_m()->rand, 4) == 0)
+		return true;
+#endif
+	/* acq: as in wf_handoff; rlx: fenced by offer, after the first look */
+	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint) ||
+	       at_load_rlx(&wf_sched.stopping) || wf_spin_needed();
+}
+
+/* True: the P is no longer ours to use, on offer or taken already. */
+static bool
+offer(struct wf_m *m, struct wf_p *p)
+{
+	wf_a64 *word = &wf_sched.offer_mask[p->id / 64];
+	uint64_t bit = UINT64_C(1) << p->id % 64;
+	uint32_t offered = offer_of(p), was;
+
+	if (wanted(p))
+		return false;
+	was = at_xchg_acqrel(&m->lease, offered); /* acqrel: all we did with the P: OFFER-1 */
+	if (was == WF_URGED)
+		wf_preempt_word_add(-1);
+	fence_rmw();                      /* the offer before the looks; see the head */
+	if (!(at_load_rlx(word) & bit)) { /* rlx: fenced; OFFER-2 */
+		at_or_acqrel(word, bit);  /* acqrel: as in hint_holds */
+		fence_rmw();              /* the hint too before the looks */
+	}
+	if (was == wf_sched.held && (WF_MUTANT(MUT_OFFER_NO_RECHECK) || !wanted(p)))
+		return true;
+	/* acqrel: as wf_offer_back; who asked has found OFFERED, and waits for no answer */
+	return !at_cas_acqrel(&m->lease, &offered, wf_sched.held);
+}
+
+/* The P goes to whoever wants it. */
+static void
+pass_on(struct wf_m *m, struct wf_p *p)
+{
+	/* acqrel: as wf_p_release; a requester that had asked loses */
+	if (at_xchg_acqrel(&m->lease, WF_ASLEEP) != WF_URGED)
+		wf_preempt_word_add(1); /* else: one urged less, one without a P more */
+	at_store_rlx(&m->p, NULL);      /* rlx: our own */
+	at_bump(&p->n_handoffs, 1);     /* rlx: a counter */
+	wf_handoff(m, p);
+}
+
+/* wf_leave for a goroutine in a section. */
+void
+wf_leave_blocking(struct wf_m *m)
+{
+	struct wf_p *p = wf_m_p(m);
+
+	if (p && !offer(m, p))
+		pass_on(m, p);
+	at_store_rel(&m->in_rt, 0); /* rel: as in wf_leave; LEASE-4 */
+}
+
+/* g, which runs, is in no section any more. */
+void
+wf_blocking_ends(struct wf_m *m, struct wf_g *g)
+{
+	g->blocking = 0;
+	g->save &= (uint8_t)~SAVE_BLOCKING;
+	m->blocking = false;
+}
+
+WF_EXPORT void
+weft_blocking_enter(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+	uint32_t taken = WF_TAKEN;
+
+	if (!m)
+		return;
+	if (m->g && m->g->blocking++ == 0) { /* a plain thread has nothing to give */
+		m->g->save |= SAVE_BLOCKING;
+		m->blocking = true;
+		/* acqrel: as wf_taken_ends. It computed without a P, and now it will not */
+		if (!wf_m_p(m) && at_cas_acqrel(&m->lease, &taken, WF_ASLEEP))
+			at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
+	}
+	wf_leave(m);
+}
+
+WF_EXPORT void
+weft_blocking_leave(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	if (!m)
+		return;
+	if (m->g && m->g->blocking > 0 && --m->g->blocking == 0)
+		wf_blocking_ends(m, m->g);
+	wf_leave(m);
+}
