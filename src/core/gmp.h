@@ -171,6 +171,7 @@ struct wf_p {
 	/* the monitor's */
 	uint32_t seen_tick;
 	int64_t seen_ns;
+	uint64_t seen_switches;
 	int watch_fd, watch_tid; /* of the thread that held it last; 0: none */
 	uint32_t seen_blocked;   /* looks in a row that found it asleep in the kernel */
 } WF_ALIGNED(WF_CACHE_LINE);

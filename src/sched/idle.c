@@ -24,7 +24,8 @@
  * Rejected: waking on every submit (a futex call each); letting every M re-check (Go #43997).
  *
  * IDLE-1: after a submit returns, the G is run, or an M is spinning or about to re-check, or all
- *         Ps are busy and need_spinning is set.
+ *         Ps are busy and need_spinning is set; or it is the lone runnext of a P that has run its
+ *         last ones itself (p->lone_local), and the monitor wakes somebody if it stays.
  * IDLE-2: a set idle bit means that nobody holds the P and its queue is empty; whoever clears
  *         the bit holds the P.
  * IDLE-3: nmspinning counts the Ms with m->spinning, and those being started so.
@@ -237,7 +238,7 @@ wf_spin_more(struct wf_m *m)
 			cpu_relax();
 		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 			return true;
-		if (wf_any_queued()) {
+		if (wf_any_to_take()) {
 			m->spin_misses += m->spin_misses < MISSES_MAX;
 			if (m->spin_rounds < ROUNDS_MAX)
 				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
@@ -349,7 +350,7 @@ wf_idle_drop(struct wf_m *m)
 	if (was_spinning) {
 		m->spinning = false;
 		stop_spinning();
-		return WF_MUTANT(MUT_IDLE_NO_RECHECK) || !wf_any_queued() || !look_for_queued(m);
+		return WF_MUTANT(MUT_IDLE_NO_RECHECK) || !wf_any_to_take() || !look_for_queued(m);
 	}
 	fence_seq(); /* the idle bit before the look; pairs with wf_wake_one */
 	if (!WF_MUTANT(MUT_IDLE_NO_NEED_SPINNING) && at_load_rlx(&wf_sched.need_spinning) &&

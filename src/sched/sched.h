@@ -35,7 +35,8 @@ void wf_m_loop(struct wf_m *m);
 
 /* steal.c */
 struct wf_g *wf_steal(struct wf_m *m, struct wf_p *p);
-bool wf_any_queued(void); /* any P's ring, the global queue, the idle class */
+bool wf_any_queued(void);  /* any P's ring, the global queue, the idle class */
+bool wf_any_to_take(void); /* the same without what wf_submit wakes nobody for */
 void wf_steal_order_init(uint32_t procs);
 
 /* idle.c: spinning, idle Ps, wake-ups */

@@ -141,16 +141,42 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 	return NULL;
 }
 
-/* Any thread. After a full fence this is the re-check of the idle protocol (idle.c). */
-bool
-wf_any_queued(void)
+/* Only a runnext, on a P that has run its last ones itself: see wf_submit. */
+static bool
+lone_local(const struct wf_p *p)
+{
+	/* rlx: a heuristic; a G that comes meanwhile has its own submitter */
+	return wf_runq_len(&p->runq) == 0 && wf_forkq_empty(&p->forkq) &&
+	       at_load_rlx(&p->lone_local);
+}
+
+static bool
+any_queued(bool to_take)
 {
 	uint32_t n = at_load_rlx(&wf_sched.procs); /* rlx: changes while the world is stopped */
 
 	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0)
 		return true;
-	for (uint32_t i = 0; i < n; i++)
-		if (!wf_p_empty(wf_sched.allp[i]))
+	for (uint32_t i = 0; i < n; i++) {
+		const struct wf_p *p = wf_sched.allp[i];
+
+		if (!wf_p_empty(p) && !(to_take && lone_local(p)))
 			return true;
+	}
 	return false;
+}
+
+/* Any thread. */
+bool
+wf_any_queued(void)
+{
+	return any_queued(false);
+}
+
+/* Any thread. After a full fence this is the re-check of the idle protocol (idle.c). A thread may
+   sleep beside a lone G that its P keeps running, as nobody is woken for one. */
+bool
+wf_any_to_take(void)
+{
+	return any_queued(true);
 }

@@ -2,8 +2,8 @@
 /*
  * sysmon.c: the monitor, a thread without a P. It looks at the clock so that nobody else must.
  *
- * At each look: work that waits while a P idles gets a thread (the backstop of wf_submit's lone
- * rule and of failed thread starts); a P that has been with the same goroutine for a slice while
+ * At each look: work that waits while a P idles gets a thread (the backstop of the lone rule, IDLE-1,
+ * and of failed thread starts); a P that has been with the same goroutine for a slice while
  * work waits is taken back (handoff.h); one whose thread sleeps in the kernel, by two looks, at
  * once. Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
  * monitor sleeps until one is not.
@@ -182,20 +182,33 @@ retake(int64_t now)
 	return taken > 0 || suspicion;
 }
 
-/* Work and an idle P, and nobody on the way: see to it, and let the next lone G wake at once. */
+/* Something is queued at p, and its M has not switched since the last look: the next lone G there
+   is to wake somebody at once. */
+static bool
+stands_still(struct wf_p *p)
+{
+	uint64_t switches = at_load_rlx(&p->n_switches); /* rlx: compared only */
+	bool moved = switches != p->seen_switches;
+
+	p->seen_switches = switches;
+	if (moved || wf_p_empty(p))
+		return false;
+	at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
+	return true;
+}
+
+/* Work and an idle P, and nobody on the way: see to it. */
 static bool
 wake_for_waiting_work(void)
 {
+	bool waits = false;
+
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: a heuristic */
+		waits |= stands_still(wf_sched.allp[i]);
 	/* rlx: looked at again soon */
 	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 ||
-	    !wf_idle_any() || !wf_any_queued())
+	    !wf_idle_any() || (!waits && !wf_any_to_take()))
 		return false;
-	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: a heuristic */
-		struct wf_p *p = wf_sched.allp[i];
-
-		if (!wf_p_empty(p))
-			at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
-	}
 	wf_wake_one(mon.m);
 	return true;
 }
