@@ -32,7 +32,6 @@ mtype = { FRESH, TOP, WOKEN, TAIL };  /* where a saved context continues */
 mtype status[NG] = RUNNABLE;
 mtype at[NG]     = FRESH;
 bool  saved[NG]  = true;    /* ghost: the saved context is complete */
-bool  refused[NW];          /* ghost: at most one refusal each, to stay finite */
 bool  on_m[NG];             /* ghost: some M executes on this stack */
 bool  inq[NG]    = true;    /* in a run queue (all queues seen as one set) */
 byte  left[NG];             /* waits (or yields) still to do */
@@ -68,19 +67,15 @@ bool  cancelled;            /* cancel request for goroutine 0 */
                  if :: won -> open[g] = false :: else fi }
 #endif
 
-/* wf_ready.  A claim can be won while the goroutine is still on its way out
- * (cancel takes no lock), so ready has to wait for the status the arriving
- * side publishes.  That wait is short: nothing but the jump lies between. */
+/* wf_ready.  The word is open only when the status is WAITING, so who has won
+ * the claim need not wait for anything, with the lock or without. */
 inline ready(g) {
         atomic {
                 readied[g]++;
-                assert(readied[g] == 1);        /* one ready per wait */
+                assert(readied[g] == 1)         /* one ready per wait */
         }
         atomic {
-#ifndef MUT_READY_NO_WAIT
-                status[g] == WAITING ->
-#endif
-                assert(status[g] != RUNNABLE && status[g] != DEAD);
+                assert(status[g] == WAITING);
                 status[g] = RUNNABLE;
                 assert(!inq[g]);
                 inq[g] = true
@@ -166,14 +161,40 @@ inline land_on(g) {
 
 /* wf_arrived: publish the status of the goroutine we came from, then its
  * commit.  Called on resume (resumed in park.c), by
- * the first-run trampoline (wf_g_main) and on g0 (arrived_on_g0). */
+ * the first-run trampoline (wf_g_main) and on g0 (wf_m_loop).
+ *
+ * The commit opens the word, reads the cancelled flag after that (WAIT-4), and
+ * unlocks.  A commit cannot refuse: one that has seen the flag claims and
+ * readies its own goroutine, as any waker would. */
 inline run_pending() {
         if
         :: atomic { pkind == P_PARK -> status[pg] = WAITING };
+#ifdef MUT_FLAG_EARLY
+                ends = cancelled;
+#endif
+#ifndef MUT_OPEN_EARLY
+                open[pg] = true;
+#endif
+#ifndef MUT_FLAG_EARLY
+                ends = cancelled;
+#endif
                 d_step {
-                        release_lock();         /* the commit */
-                        pkind = P_NONE; pg = NOBODY
-                }
+                        me = pg;
+                        pkind = P_NONE; pg = NOBODY;
+                        release_lock()
+                };
+                if
+                :: ends ->
+                        ends = false;
+#ifdef MUT_END_NO_CLAIM
+                        open[me] = false; won = true;
+#else
+                        claim(me, linked_seq[me], won);
+#endif
+                        if :: won -> won = false; ready(me) :: else fi
+                :: else
+                fi;
+                me = NOBODY
         :: d_step {
                 pkind == P_YIELD ->
                 status[pg] = RUNNABLE; inq[pg] = true;
@@ -228,11 +249,11 @@ inline switch_with(kind, where) {
 }
 
 proctype M() {
-        byte cur = G0, nxt = G0, pg = NOBODY;
+        byte cur = G0, nxt = G0, pg = NOBODY, me = NOBODY;
         mtype pkind = P_NONE;
-        bool won;
+        bool won, ends;
 
-again:  do
+        do
         :: cur == G0 ->
                 /* wf_m_loop: the M's own context looks for a goroutine.
                  * How an M sleeps and is woken is the subject of idle.pml. */
@@ -284,43 +305,18 @@ end_idle:       (inq[0] || inq[1]);
                                 };
                                 release_lock()
                         :: else ->
-                                /* wf_claim_open: the word opens before the
-                                 * cancelled flag is read (WAIT-4). */
+                                /* wf_claim_next, wf_park */
                                 d_step {
                                         seq[cur]++;
-                                        open[cur] = true;
                                         readied[cur] = 0;
                                         linked[cur] = true;
                                         linked_seq[cur] = seq[cur]
                                 };
-                                if
-                                :: cancelled -> claim(cur, seq[cur], won)
-                                :: else
-                                fi;
-                                if
-                                :: won ->
-                                        /* we claimed ourselves: no wait */
-                                        d_step {
-                                                linked[cur] = false; left[cur] = 0;
-                                                won = false;
-                                                release_lock()
-                                        }
-                                :: else ->
-                                        if
-                                        :: /* wf_park */
-                                                pick_next();
-                                                switch_with(P_PARK, WOKEN)
-                                        :: /* wf_park_ask: its commit may
-                                            * refuse, so it runs on g0 */
-                                                atomic {
-                                                        at[cur] = WOKEN;
-                                                        save_and_leave(cur);
-                                                        nxt = cur;
-                                                        cur = G0;
-                                                        goto on_g0
-                                                }
-                                        fi
-                                fi
+#ifdef MUT_OPEN_EARLY
+                                open[cur] = true;
+#endif
+                                pick_next();
+                                switch_with(P_PARK, WOKEN)
                         fi
                 fi
 
@@ -337,38 +333,7 @@ end_idle:       (inq[0] || inq[1]);
                         at[cur] = TOP
                 };
                 release_lock()
-        od;
-
-on_g0:  /* arrived_on_g0 with WF_PEND_ASK, running on the scheduler's stack for goroutine nxt */
-        status[nxt] = WAITING;
-        if
-        :: !refused[nxt] ->
-                /* the commit changes its mind; it must win the claim to do so */
-#ifdef MUT_REFUSE_NO_CLAIM
-                open[nxt] = false; won = true
-#else
-                claim(nxt, seq[nxt], won)
-#endif
-        :: skip
-        fi;
-        if
-        :: won ->
-                d_step {
-                        linked[nxt] = false;
-                        refused[nxt] = true;
-                        at[nxt] = TOP;          /* tries again, nothing used up */
-                        won = false
-                };
-                release_lock();
-#ifdef MUT_REFUSE_WAITING
-                d_step { saved[nxt] = false; on_m[nxt] = true; cur = nxt };
-#else
-                status[nxt] = RUNNING;
-                land_on(nxt);
-#endif
-        :: else -> d_step { release_lock(); nxt = G0 }
-        fi;
-        goto again
+        od
 }
 
 /* At rest every goroutine has finished: no wake was lost. */

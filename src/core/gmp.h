@@ -46,13 +46,12 @@ enum wf_pending {
 	WF_PEND_YIELD,  /* the G goes to the tail of the local queue */
 	WF_PEND_GLOBAL, /* the G goes to the global queue */
 	WF_PEND_PARK,   /* the G waits; then the commit runs */
-	WF_PEND_ASK,    /* as PARK, but the commit may refuse: only on g0 */
 	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
 	WF_PEND_OVER,   /* the G is dropped: its run has ended */
 	WF_PEND_JOIN,   /* the G waits for the child that starts now */
 };
 
-typedef bool wf_commit_fn(struct wf_g *g, void *arg);
+typedef void wf_commit_fn(struct wf_g *g, void *arg);
 
 /* States of the lease: see handoff.h. */
 #define WF_LEASES(X)                                                                               \

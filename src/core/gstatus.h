@@ -15,7 +15,6 @@
  *   RUNNING -> RUNNABLE  wf_g_yielded        the arriving side, context saved      (GST-1)
  *   RUNNING -> WAITING   wf_g_waits          the arriving side, context saved      (GST-1)
  *   WAITING -> RUNNABLE  wf_g_readied        the one waker that claimed it         (GST-2)
- *   WAITING -> RUNNING   wf_g_refused        g0: the commit refused to wait
  *   RUNNING -> DEAD      wf_g_dies           the G itself
  *   any -> FREE          wf_g_freed          the M that left its stack, or the end of the run
  *
@@ -64,7 +63,6 @@ wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
 #define wf_g_yielded(g) wf_g_change(g, WF_RUNNING, WF_RUNNABLE)
 #define wf_g_waits(g)   wf_g_change(g, WF_RUNNING, WF_WAITING)
 #define wf_g_readied(g) wf_g_change(g, WF_WAITING, WF_RUNNABLE)
-#define wf_g_refused(g) wf_g_change(g, WF_WAITING, WF_RUNNING)
 #define wf_g_dies(g)    wf_g_change(g, WF_RUNNING, WF_DEAD)
 
 WF_INLINE void

@@ -124,25 +124,6 @@ execute(struct wf_m *m, struct wf_g *g, bool inherit)
 	ASSERT(m->g == NULL && at_load_rlx(&m->in_rt) == 1); /* rlx: our own; LOOP-1 */
 }
 
-/* On g0, after a goroutine left: what became of it. True: it refused to wait and goes on. */
-static bool
-arrived_on_g0(struct wf_m *m)
-{
-	struct wf_g *g = m->pending_g;
-
-	wf_arrived(m);
-	if (m->pending != WF_PEND_ASK) {
-		m->pending = WF_PEND_NONE;
-		return false;
-	}
-	m->pending = WF_PEND_NONE;
-	wf_g_waits(g); /* PARK-1 */
-	if (m->commit(g, m->commit_arg))
-		return false;
-	wf_g_refused(g); /* PARK-3 */
-	return true;
-}
-
 /* An M's life; returns when the thread must end. */
 void
 wf_m_loop(struct wf_m *m)
@@ -157,8 +138,7 @@ wf_m_loop(struct wf_m *m)
 			wf_spin_found(m);
 		wf_g_runs(g);
 		execute(m, g, inherit);
-		while (arrived_on_g0(m))
-			execute(m, m->pending_g, true);
+		wf_arrived(m); /* PARK-2 */
 		/* rlx: our own word; an abandoned thread ends as soon as it is back here */
 		if (at_load_rlx(&m->lease) == WF_OVER)
 			return;

@@ -36,8 +36,7 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	case WF_PEND_JOIN:
 		wf_g_waits(g); /* nobody can wake it but the child, which has not begun */
 		break;
-	default: /* NONE: nothing; ASK: left to the loop on g0 */
-		m->pending = what;
+	default: /* NONE: g0 has nothing to do */
 		break;
 	}
 }
@@ -97,9 +96,9 @@ switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
 }
 
 static struct wf_m *
-park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object,
-     enum wf_pending how)
+park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
 {
+	enum wf_pending how = WF_PEND_PARK;
 	struct wf_g *g = m->g;
 	struct wf_p *p = wf_m_p(m);
 
@@ -114,7 +113,7 @@ park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const 
 		commit(g, arg);
 		how = WF_PEND_NONE;
 	}
-	m = switch_away(m, g, how, how != WF_PEND_ASK);
+	m = switch_away(m, g, how, true);
 	g->reason = WF_WAIT_NONE;
 	return m;
 }
@@ -148,13 +147,7 @@ wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, con
 {
 	if (unlikely(!m->g))
 		return park_thread(m, commit, arg, why, object);
-	return park(m, commit, arg, why, object, WF_PEND_PARK);
-}
-
-struct wf_m *
-wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
-{
-	return park(m, commit, arg, why, object, WF_PEND_ASK);
+	return park(m, commit, arg, why, object);
 }
 
 bool
@@ -251,7 +244,7 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 	struct wf_p *p = wf_m_p(m);
 
 	wf_tsan_release(g);
-	wf_g_readied(g); /* PARK-4, CLAIM-2, GST-2: its CHECK finds a second waker */
+	wf_g_readied(g); /* PARK-3, CLAIM-2, GST-2: its CHECK finds a second waker */
 	wf_count(p, n_readies, 1);
 	if (unlikely(g->flags & WF_G_THREAD))
 		wf_note_wake(&container_of(g, struct wf_m, thread_g)->note);

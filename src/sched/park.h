@@ -9,8 +9,7 @@
  *
  * PARK-1: the commit runs after the context is saved and the status is WAITING.
  * PARK-2: every arriving context, resumed or started, first does what m->pending says.
- * PARK-3: a commit that may refuse runs on g0, and a refusal resumes the goroutine at once.
- * PARK-4: a goroutine is readied by the one waker that claimed it.
+ * PARK-3: a goroutine is readied by the one waker that claimed it.
  */
 #ifndef WF_SCHED_PARK_H
 #define WF_SCHED_PARK_H
@@ -18,12 +17,9 @@
 #include "sched/handoff.h"
 
 /* The running goroutine, or plain thread, waits until readied. commit(g, arg) makes it reachable;
-   it may not park. Returns the M it goes on with. */
+   it may not park, and cannot refuse: if there is no need to wait it readies g itself. Returns the M it goes on with. */
 struct wf_m *wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 		     const void *object);
-/* As wf_park, for a goroutine; commit may return false: the goroutine goes on at once. */
-struct wf_m *wf_park_ask(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
-			 const void *object);
 /* Make a waiting goroutine runnable; the caller has claimed it. m may be without a P. No lock of
    rank above SCHED may be held. */
 void wf_ready(struct wf_m *m, struct wf_g *g);

@@ -93,11 +93,9 @@ wf_arrived(struct wf_m *m)
 		wf_requeue(m, wf_m_p(m), m->pending_g);
 	} else if (what == WF_PEND_PARK) {
 		struct wf_g *g = m->pending_g;
-		bool committed;
 
 		wf_g_waits(g); /* PARK-1 */
-		committed = m->commit(g, m->commit_arg);
-		CHECK(committed); /* PARK-3: only PEND_ASK may refuse */
+		m->commit(g, m->commit_arg);
 	} else {
 		wf_arrived_rare(m, what);
 	}

@@ -281,7 +281,7 @@ wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct 
 /* ---- waiting */
 
 /* The sleeper's context is saved (PARK-1): from the unlock on, g and wait may be gone. */
-static bool
+static void
 commit(struct wf_g *g, void *arg)
 {
 	struct wf_chan_wait *wait = arg;
@@ -291,7 +291,6 @@ commit(struct wf_g *g, void *arg)
 	wf_chan_unlock(wait->p, wait->ch, wait->unlock);
 	if (unlikely(ends))
 		wf_wait_end(g, number);
-	return true;
 }
 
 /* The channel is locked with state s and the operation has to wait: its result, or the verdict of

@@ -285,7 +285,7 @@ enqueue(struct wf_select *sel, struct wf_g *g)
 	}
 }
 
-static bool
+static void
 commit(struct wf_g *g, void *arg)
 {
 	struct wf_select *sel = arg;
@@ -295,7 +295,6 @@ commit(struct wf_g *g, void *arg)
 	unlock_all(sel);
 	if (unlikely(ends))
 		wf_wait_end(g, number);
-	return true;
 }
 
 /* SEL-4. Returns the case that fired, or -1. */

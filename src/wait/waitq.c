@@ -179,7 +179,7 @@ wf_at_pop_all(struct wf_bucket *b, const void *key)
 }
 
 /* Runs when the sleeper's context is saved: PARK-1. */
-static bool
+static void
 commit(struct wf_g *g, void *arg)
 {
 	struct wf_at *a = arg;
@@ -190,7 +190,6 @@ commit(struct wf_g *g, void *arg)
 	wf_unlock(&b->lock); /* from here on a and g may be gone */
 	if (unlikely(ends))
 		wf_wait_end(g, number);
-	return true;
 }
 
 void

@@ -6,7 +6,7 @@
  * A goroutine parks; as soon as its commit has made it reachable three wakers claim it, and the
  * winner readies it, while Ms without work look for some: it may go on elsewhere before its old
  * M has looked up. It must resume once, on a context that was saved, with all its former self
- * did in view (PARK-1 to PARK-4, GST-1, GST-2, CLAIM-1, CLAIM-2).
+ * did in view (PARK-1 to PARK-3, GST-1, GST-2, CLAIM-1, CLAIM-2).
  * sources: src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
@@ -16,12 +16,9 @@
 #include "core/stack.h"
 
 static struct {
-	struct wf_lock lock;
-	struct wf_g *waits; /* under lock */
-	bool open;          /* under lock: no need to wait */
 	uint32_t claim;
 	wf_a32 reachable;
-	unsigned woken, refused, claims, started;
+	unsigned woken, claims, started;
 } s;
 
 static char stacks[RIG_GS][WF_STACK_MIN] WF_ALIGNED(64);
@@ -44,11 +41,10 @@ wf_stop_take(struct wf_p *p)
 
 /* ---- goroutines */
 
-static bool
+static void
 commit_for_ever(struct wf_g *g, void *arg)
 {
 	(void)g, (void)arg;
-	return true;
 }
 
 /* The last act of every goroutine here: nobody wakes it any more. */
@@ -63,14 +59,13 @@ sleep_for_ever(void)
 		sim_block(&s);
 }
 
-static bool
+static void
 commit_reachable(struct wf_g *g, void *arg)
 {
 	SIM_CHECK(wf_g_state(g) == WF_WAITING); /* PARK-1 */
 	(void)arg;
 	at_store_rel(&s.reachable, 1); /* rel: as the unlock of a wait queue */
 	sim_wake(&s.reachable, SIM_THREADS);
-	return true;
 }
 
 static int
@@ -104,44 +99,6 @@ idles(void *arg)
 	sleep_for_ever();
 }
 
-/* The commit decides under a lock whether to wait at all. */
-static bool
-commit_unless_open(struct wf_g *g, void *arg)
-{
-	bool wait;
-
-	(void)arg;
-	wf_lock(&s.lock);
-	wait = !s.open;
-	if (wait)
-		s.waits = g;
-	wf_unlock(&s.lock);
-	s.refused += !wait;
-	return wait;
-}
-
-static int
-asks(void *arg)
-{
-	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_g *g = m->g;
-	int mine = 1;
-
-	(void)arg;
-	s.started++;
-	sim_quiet(false);
-	s.claim = wf_claim_next(g, false);
-	wf_claim_open(g, s.claim);
-	sim_plain_write(&mine);
-	m = wf_park_ask(m, commit_unless_open, NULL, WF_WAIT_TEST, &s);
-	SIM_CHECK(m == wf_m() && m->g == g && wf_m_p(m));
-	sim_plain_write(&mine);
-	SIM_CHECK(s.woken++ == 0);
-	sim_quiet(true);
-	wf_leave(m);
-	sleep_for_ever();
-}
-
 /* ---- wakers: threads of the program */
 
 static void
@@ -163,24 +120,6 @@ waker(void *arg)
 		sim_futex_wait(&s.reachable, 0, false);
 	m = wf_enter(WF_CALL_N);
 	claim_and_ready(m, &rig.g[0]);
-	wf_leave(m);
-}
-
-static void
-opener(void *arg)
-{
-	struct wf_m *m;
-	struct wf_g *g;
-
-	wf_m_set(arg);
-	m = wf_enter(WF_CALL_N);
-	wf_lock(&s.lock);
-	s.open = true;
-	g = s.waits;
-	s.waits = NULL;
-	wf_unlock(&s.lock);
-	if (g)
-		claim_and_ready(m, g);
 	wf_leave(m);
 }
 
@@ -221,7 +160,6 @@ setup(uint32_t procs)
 	rig_reset(procs);
 	memset(&s, 0, sizeof(s));
 	sim_quiet(true); /* until it parks, and when it is back: not the subject */
-	s.lock.rank = WF_RANK_WAITQ;
 	wf_steal_order_init(procs);
 	rig_hold(&rig.m[0], &rig.p[0]);
 	if (procs > 1)
@@ -235,15 +173,14 @@ setup(uint32_t procs)
 		rig.m[i].in_rt.v = 0;
 	}
 	sim_name(&rig.g[0].claim, "g0.claim");
-	sim_name(&s.lock.word, "lock");
 	sim_name(&s.reachable, "reachable");
 }
 
 static void
 check_once(void)
 {
-	SIM_CHECK(s.woken == 1);                      /* no wake lost */
-	SIM_CHECK(s.claims == (s.refused ? 0u : 1u)); /* CLAIM-1 */
+	SIM_CHECK(s.woken == 1);  /* no wake lost */
+	SIM_CHECK(s.claims == 1); /* CLAIM-1, PARK-3 */
 }
 
 #define M0                                                                                         \
@@ -364,32 +301,5 @@ SCENARIO(park_woken_by_next) = {
     .threads = {M0, WAKER(3)},
     .check_end = check_fresh_next,
     .mutants = {SIM_MUTANT(MUT_PARK_TRAMPOLINE), SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)},
-    .blocked_ok = true,
-};
-
-/* ---- a commit that may refuse */
-
-static void
-setup_asks(void)
-{
-	setup(2);
-	add(0, &rig.p[0], asks);
-}
-
-/* PARK-3 */
-SCENARIO(park_ask) = {
-    .setup = setup_asks,
-    .threads = {M0, {opener, &rig.m[3], false}},
-    .check_end = check_once,
-    .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY)},
-    .blocked_ok = true,
-};
-
-SCENARIO(park_ask_arm) = {
-    .setup = setup_asks,
-    .threads = {M0, {opener, &rig.m[3], false}},
-    .check_end = check_once,
-    .mutants = {SIM_MUTANT(MUT_PARK_COMMIT_EARLY)},
-    .model = SIM_ARM,
     .blocked_ok = true,
 };

@@ -18,7 +18,7 @@ opened(struct wf_g *who)
 	return n;
 }
 
-/* CLAIM-2, GST-2, PARK-4 */
+/* CLAIM-2, GST-2, PARK-3 */
 TEST(each_wait_is_claimed_once)
 {
 	for (int i = 0; i < 100; i++) {
