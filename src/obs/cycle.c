@@ -95,20 +95,15 @@ add_node(struct wf_g *g, void *arg)
 }
 
 static bool
-is_join(const struct wf_g *g)
-{
-	return g->reason == WF_WAIT_WG || g->reason == WF_WAIT_JOIN || g->reason == WF_WAIT_GROUP;
-}
-
-static bool
 could_free(const struct wf_g *sleeper, const struct wf_g *other, const void **objects, int n)
 {
+	const struct weft_wg *wg = wf_waited_wg(sleeper);
 	int64_t holder = wf_waited_holder(sleeper);
 
 	if (holder != 0)
 		return other->id == holder;
-	if (is_join(sleeper))
-		return other->wg == sleeper->wait_on;
+	if (wg)
+		return other->wg == wg;
 	for (int i = 0; i < n; i++)
 		if (holds(other, objects[i]))
 			return true;
@@ -165,7 +160,7 @@ shortest_circle(const struct graph *gr, int *best)
 	int n = 0;
 
 	for (int i = 0; i < gr->n; i++)
-		joins |= (uint64_t)is_join(gr->g[i]) << i;
+		joins |= (uint64_t)(wf_waited_wg(gr->g[i]) != NULL) << i;
 	for (int round = 0; round < 2 && n == 0; round++, joins = 0)
 		for (int i = 0; i < gr->n; i++) {
 			int path[NODES];
@@ -191,7 +186,7 @@ say_step(void (*say)(void *arg, const char *line), void *arg, const struct wf_g 
 
 	if (wf_waited_holder(g))
 		snprintf(link, sizeof(link), " (%s)", name);
-	else if (is_join(g))
+	else if (wf_waited_wg(g))
 		snprintf(link, sizeof(link), ", one of them goroutine %lld (%s)", id, name);
 	else
 		snprintf(link, sizeof(link), ", which goroutine %lld (%s) could serve", id, name);

@@ -121,13 +121,6 @@ add_select(struct text *t, const struct wf_g *g)
 
 /* ---- the rest */
 
-/* Where the object of an address-keyed wait stands: a second line is keyed beside its address. */
-static const void *
-object_of(const struct wf_g *g)
-{
-	return (const void *)((uintptr_t)g->wait_on & ~(uintptr_t)7);
-}
-
 static void
 add_holder(struct text *t, const struct wf_g *g)
 {
@@ -144,16 +137,17 @@ add_group(struct text *t, const struct wf_g *g)
 {
 	struct weft_group gr;
 	unsigned long long kids;
+	bool limit = g->reason == WF_WAIT_LIMIT;
 	char where[128];
 
-	if (os_peek(container_of(g->wait_on, struct weft_group, wg_), &gr, sizeof(gr)) < 0) {
-		add(t, "waits for the end of a group");
+	if (os_peek(container_of(wf_waited_wg(g), struct weft_group, wg_), &gr, sizeof(gr)) < 0) {
+		add(t, "waits for %s of a group", limit ? "room beside the children" : "the end");
 		return;
 	}
 	peek_string(gr.where_, where, sizeof(where));
 	kids = gr.wg_.word_ / WF_WG_ONE;
-	add(t, "waits for %llu %s of the group opened at %s", kids,
-	    kids == 1 ? "child" : "children", where);
+	add(t, "waits for %s%llu %s of the group opened at %s", limit ? "room beside the " : "",
+	    kids, kids == 1 ? "child" : "children", where);
 }
 
 /* What is done to the object of an address-keyed wait. */
@@ -175,8 +169,6 @@ deed(enum wf_reason why)
 		return "for the first caller of the once";
 	case WF_WAIT_BARRIER:
 		return "for the others at the barrier";
-	case WF_WAIT_LIMIT:
-		return "for a place in the limited group";
 	default:
 		return "for the wait group";
 	}
@@ -209,10 +201,11 @@ wf_describe_wait(const struct wf_g *g, char *text, size_t bytes)
 		add(&t, "waits for ever: the select has no channel");
 		break;
 	case WF_WAIT_GROUP:
+	case WF_WAIT_LIMIT:
 		add_group(&t, g);
 		break;
 	default:
-		add(&t, "waits %s at %p", deed((enum wf_reason)g->reason), object_of(g));
+		add(&t, "waits %s at %p", deed((enum wf_reason)g->reason), g->wait_on);
 		add_holder(&t, g);
 		break;
 	}
@@ -241,6 +234,24 @@ wf_waited_objects(const struct wf_g *g, const void **objects, int max)
 	return n;
 }
 
+const struct weft_wg *
+wf_waited_wg(const struct wf_g *g)
+{
+	const char *p = g->wait_on;
+
+	switch ((enum wf_reason)g->reason) {
+	case WF_WAIT_WG:
+	case WF_WAIT_JOIN:
+	case WF_WAIT_GROUP:
+		return g->wait_on;
+	case WF_WAIT_LIMIT:
+		p -= offsetof(struct weft_group, private_) + offsetof(struct wf_group, slots);
+		return &((const struct weft_group *)p)->wg_;
+	default:
+		return NULL;
+	}
+}
+
 int64_t
 wf_waited_holder(const struct wf_g *g)
 {
@@ -248,10 +259,10 @@ wf_waited_holder(const struct wf_g *g)
 
 	switch ((enum wf_reason)g->reason) {
 	case WF_WAIT_MUTEX:
-		return os_peek(object_of(g), &word, sizeof(word)) < 0 ? 0 : wf_mutex_holder(word);
+		return os_peek(g->wait_on, &word, sizeof(word)) < 0 ? 0 : wf_mutex_holder(word);
 	case WF_WAIT_RLOCK:
 	case WF_WAIT_WLOCK:
-		return os_peek(object_of(g), &word, sizeof(word)) < 0 ? 0 : wf_rwmutex_writer(word);
+		return os_peek(g->wait_on, &word, sizeof(word)) < 0 ? 0 : wf_rwmutex_writer(word);
 	default:
 		return 0;
 	}

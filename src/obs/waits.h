@@ -22,6 +22,10 @@ int wf_waited_objects(const struct wf_g *g, const void **objects, int max);
    unknown. */
 int64_t wf_waited_holder(const struct wf_g *g);
 
+/* The wait group any of whose goroutines could let g go on by ending, or NULL. A group's too, and
+   that of a group whose limit is reached. */
+const struct weft_wg *wf_waited_wg(const struct wf_g *g);
+
 /* cycle.c: everybody sleeps: tells through say(arg, line) who waits for whom in a circle. */
 void wf_describe_cycle(void (*say)(void *arg, const char *line), void *arg);
 

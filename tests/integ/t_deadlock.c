@@ -242,3 +242,74 @@ TEST(no_false_report_in_a_relay)
 {
 	EXPECT_EQ(weft_run(relays), 0);
 }
+
+/* ---- the circle */
+
+static struct weft_mutex mutex;
+
+static int
+locks(void)
+{
+	return weft_lock(&mutex);
+}
+
+/* The one place of the group is taken by a child that waits for what we hold. */
+static int
+waits_for_a_place(void)
+{
+	weft_lock(&mutex);
+	weft_group(g, NULL) {
+		weft_group_limit(g, 1);
+		weft_go_in(g, locks);
+		weft_go_in(g, locks);
+	}
+	return 0;
+}
+
+static void
+child_limit(void)
+{
+	weft_run(waits_for_a_place);
+}
+
+static int
+ends_holding(void)
+{
+	weft_lock(&mutex);
+	weft_group(g, NULL) {
+		weft_go_in(g, locks);
+	}
+	return 0;
+}
+
+static void
+child_group(void)
+{
+	weft_run(ends_holding);
+}
+
+static void
+expect_circle(void (*fn)(void), const char *first)
+{
+	static char out[65536];
+
+	needs_thread_count();
+	EXPECT_EQ(WEXITSTATUS(test_child(fn, out, sizeof(out))), 2);
+	EXPECT_HAS(out, "the circle:");
+	EXPECT_HAS(out, first);
+	EXPECT_HAS(out, ", one of them goroutine 2 (locks)");
+	EXPECT_HAS(out, "goroutine 2 (locks) waits to lock the mutex at ");
+	EXPECT_HAS(out, ", held by goroutine 1 (");
+}
+
+TEST(circle_through_the_limit_of_a_group)
+{
+	expect_circle(child_limit, "goroutine 1 (waits_for_a_place) waits for room beside the "
+				   "1 child of the group opened at ");
+}
+
+TEST(circle_through_the_end_of_a_group)
+{
+	expect_circle(child_group,
+		      "goroutine 1 (ends_holding) waits for 1 child of the group opened at ");
+}
