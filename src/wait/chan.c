@@ -6,7 +6,6 @@
 #include "wait/chan.h"
 #include "base/sanitizer.h"
 #include "core/gpool.h"
-#include "wait/limbo.h"
 #include "wait/waitq.h"
 
 #include <errno.h>
@@ -130,7 +129,7 @@ slot(struct wf_chan *ch, uint64_t i)
 	return ch->ring + i * ch->elem_bytes;
 }
 
-static void
+WF_INLINE void
 ring_put(struct wf_chan *ch, const void *elem)
 {
 	char *to = slot(ch, ch->send_at);
@@ -143,7 +142,7 @@ ring_put(struct wf_chan *ch, const void *elem)
 }
 
 /* elem NULL: the value is dropped. */
-static void
+WF_INLINE void
 ring_take(struct wf_chan *ch, void *elem)
 {
 	char *from = slot(ch, ch->recv_at);
@@ -164,21 +163,13 @@ flag_if(uint64_t s, bool set, uint64_t flag)
 	return set ? s | flag : s & ~flag;
 }
 
+/* The line l, for which this flag stands. */
 WF_INLINE struct wf_waiter *
-pop_recv(struct wf_chan *ch, uint64_t *s)
+pop(struct wf_waitlist *l, uint64_t *s, uint64_t flag)
 {
-	struct wf_waiter *w = wf_waiter_pop(&ch->recvs);
+	struct wf_waiter *w = wf_waiter_pop(l);
 
-	*s = flag_if(*s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
-	return w;
-}
-
-WF_INLINE struct wf_waiter *
-pop_send(struct wf_chan *ch, uint64_t *s)
-{
-	struct wf_waiter *w = wf_waiter_pop(&ch->sends);
-
-	*s = flag_if(*s, ch->sends.first != NULL, WF_CH_SENDS); /* CHAN-4 */
+	*s = flag_if(*s, l->first != NULL, flag); /* CHAN-4 */
 	return w;
 }
 
@@ -203,7 +194,7 @@ wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_wai
 		check_not_freed(ch, *s);
 		return -EPIPE;
 	}
-	if ((*s & WF_CH_RECVS) && (w = pop_recv(ch, s))) {
+	if ((*s & WF_CH_RECVS) && (w = pop(&ch->recvs, s, WF_CH_RECVS))) {
 		ASSERT(wf_chan_fill(*s) == 0); /* CHAN-3 */
 		wf_tsan_acquire(w->g);
 		if (likely(w->elem != NULL))
@@ -227,7 +218,7 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 
 	*peer = NULL;
 	if (*s & WF_CH_SENDS)
-		w = pop_send(ch, s);
+		w = pop(&ch->sends, s, WF_CH_SENDS);
 	if (w) {
 		ASSERT(wf_chan_fill(*s) == ch->cap); /* CHAN-3 */
 		wf_tsan_acquire(w->g);
@@ -258,23 +249,17 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 }
 
 void
-wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w)
-{
-	if (at_load_rlx(&w->linked)) /* rlx: under the lock */
-		wf_waiter_remove(l, w);
-	*s = flag_if(*s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
-	*s = flag_if(*s, ch->sends.first != NULL, WF_CH_SENDS);
-}
-
-void
-wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct wf_waiter *w)
+wf_chan_leave(struct wf_p *p, struct wf_chan *ch, bool sends, struct wf_waiter *w)
 {
 	uint64_t s;
 
 	if (at_load_acq(&w->linked) == 0) /* acq: WAIT-1; the channel may be gone */
 		return;
-	s = wf_chan_lock(p, ch); /* LIMBO-1: it was there when we looked, and we are inside */
-	wf_chan_forget(ch, &s, l, w);
+	s = wf_chan_lock(p, ch);     /* LIMBO-1: it was there when we looked, and we are inside */
+	if (at_load_rlx(&w->linked)) /* rlx: under the lock */
+		wf_waiter_remove(sends ? &ch->sends : &ch->recvs, w);
+	s = flag_if(s, ch->recvs.first != NULL, WF_CH_RECVS); /* CHAN-4 */
+	s = flag_if(s, ch->sends.first != NULL, WF_CH_SENDS);
 	wf_chan_unlock(p, ch, s);
 }
 
@@ -298,7 +283,6 @@ commit(struct wf_g *g, void *arg)
 static int
 wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
-	struct wf_waitlist *line = sends ? &ch->sends : &ch->recvs;
 	struct wf_g *g = wf_me(*m);
 	struct wf_chan_wait wait;
 	int rc;
@@ -308,11 +292,11 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	wait.ch = ch;
 	wait.p = wf_m_p(*m);
 	wait.unlock = s | (sends ? WF_CH_SENDS : WF_CH_RECVS);
-	wf_waiter_push(line, &wait.w); /* WAIT-1 */
+	wf_waiter_push(sends ? &ch->sends : &ch->recvs, &wait.w); /* WAIT-1 */
 	*m = wf_park(*m, commit, &wait, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
 	if (likely(wait.w.result != WF_PENDING))
 		return wait.w.result;
-	wf_chan_leave(wf_m_p(*m), ch, line, &wait.w);
+	wf_chan_leave(wf_m_p(*m), ch, sends, &wait.w);
 	rc = wf_scope_verdict(g);
 	if (rc == 0 && wf_run_over(*m))
 		rc = -ENOTSUP;
@@ -570,6 +554,7 @@ weft_chan_free(void *channel)
 	struct wf_chan *ch = channel;
 	struct wf_limbo *done;
 	struct wf_m *m;
+	size_t bytes;
 	uint64_t s;
 
 	if (!ch)
@@ -584,8 +569,9 @@ weft_chan_free(void *channel)
 	check_unused(ch);
 	s -= wf_chan_fill(s) * WF_CH_ONE;
 	s &= ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS);
+	bytes = sizeof(*ch) + ch->cap * ch->elem_bytes;
 	wf_chan_unlock(wf_m_p(m), ch, s | WF_CH_CLOSED | WF_CH_FREED);
-	done = wf_limbo_put(m, ch, sizeof(*ch) + ch->cap * ch->elem_bytes);
+	done = wf_limbo_put(m, ch, bytes);
 	wf_leave(m);
 	wf_limbo_free(done);
 }
@@ -616,18 +602,6 @@ WF_EXPORT void weft_free(void *) __attribute__((alias("weft_chan_free")));
 
 /* ---- the end of a run */
 
-static void
-leave_channel(struct wf_chan *ch, struct wf_waiter *w, bool sends)
-{
-	uint64_t s;
-
-	if (!ch || !at_load_rlx(&w->linked)) /* rlx: nobody runs */
-		return;
-	s = wf_chan_lock(NULL, ch);
-	wf_chan_forget(ch, &s, sends ? &ch->sends : &ch->recvs, w);
-	wf_chan_unlock(NULL, ch, s);
-}
-
 /* g was parked and has not run since: the record it waits with is still on its stack. */
 static void
 leave_channels(struct wf_g *g, void *m)
@@ -640,13 +614,14 @@ leave_channels(struct wf_g *g, void *m)
 	if (g->reason == WF_WAIT_SEND || g->reason == WF_WAIT_RECV) {
 		struct wf_chan_wait *wait = (void *)(uintptr_t)g->wait_on;
 
-		leave_channel(wait->ch, &wait->w, g->reason == WF_WAIT_SEND);
+		wf_chan_leave(NULL, wait->ch, g->reason == WF_WAIT_SEND, &wait->w);
 	} else if (g->reason == WF_WAIT_SELECT) {
 		struct wf_select *sel = (void *)(uintptr_t)g->wait_on;
 
 		for (int i = 0; i < sel->n; i++)
-			leave_channel(sel->cases[i].chan_, wf_case_waiter(&sel->cases[i]),
-				      sel->cases[i].kind_ == WEFT_CASE_SEND);
+			wf_chan_leave(NULL, sel->cases[i].chan_,
+				      sel->cases[i].kind_ == WEFT_CASE_SEND,
+				      wf_case_waiter(&sel->cases[i]));
 	}
 	if (thread) {
 		g->flags |= WF_G_OVER; /* what wf_scope_verdict tells it */

@@ -155,10 +155,9 @@ wf_chan_do(struct wf_chan *ch, uint64_t *s, void *elem, bool sends, struct wf_wa
 	return sends ? wf_chan_do_send(ch, s, elem, peer) : wf_chan_do_recv(ch, s, elem, peer);
 }
 
-/* A waiter leaves its line, if it is still there; the channel is not locked, and need not even be. */
-void wf_chan_leave(struct wf_p *p, struct wf_chan *ch, struct wf_waitlist *l, struct wf_waiter *w);
-/* The same, locked. */
-void wf_chan_forget(struct wf_chan *ch, uint64_t *s, struct wf_waitlist *l, struct wf_waiter *w);
+/* A waiter leaves its line, if it still stands there; the channel is not locked, and w->linked == 0
+   means that it need not even be. */
+void wf_chan_leave(struct wf_p *p, struct wf_chan *ch, bool sends, struct wf_waiter *w);
 
 /* Waits until its scopes end it, perhaps for ever; why tells which misuse this is. */
 int wf_wait_for_ever(struct wf_m **m, enum wf_reason why);

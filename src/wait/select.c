@@ -13,10 +13,10 @@
  *        in between unseen.
  * SEL-3: the commit reads the next channel before it unlocks one: with the last unlock the frame
  *        may be gone.
- * SEL-5: a default is taken only if there was a moment when no case was ready: every state is read
- *        twice, and none has changed between the two rounds.
  * SEL-4: before it returns a select has left every line, or has seen that it was taken out: then the
  *        channel may be gone, and is not touched (WAIT-1, LIMBO-1).
+ * SEL-5: a default is taken only if there was a moment when no case was ready: every state is read
+ *        twice, and none has changed between the two rounds.
  */
 #include "wait/chan.h"
 #include "base/rand.h"
@@ -306,7 +306,6 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 	for (int i = 0; i < sel->n; i++) {
 		struct weft_case *c = &sel->cases[i];
 		struct wf_waiter *w = wf_case_waiter(c);
-		struct wf_chan *ch = c->chan_;
 
 		if (!is_chan(c))
 			continue;
@@ -316,7 +315,7 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 		}
 		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
 			continue;
-		wf_chan_leave(p, ch, c->kind_ == WEFT_CASE_SEND ? &ch->sends : &ch->recvs, w);
+		wf_chan_leave(p, c->chan_, c->kind_ == WEFT_CASE_SEND, w);
 	}
 	return winner;
 }
