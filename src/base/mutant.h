@@ -40,7 +40,11 @@ enum wf_mutant_id {
 	MUT_CHAN_TOUCH_UNLOCKED,   /* the channel is touched after it was unlocked */
 	MUT_CHAN_NO_MEMBARRIER,    /* the bias is taken without making the owner's stores visible */
 	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
-	MUT_LEASE_NESTED,          /* a second enter inside the runtime; its leave ends both */
+	MUT_WAITER_READ_LATE,      /* who unlinks a waiter reads its G and number after that */
+	MUT_WAITER_NEXT_LATE,      /* a free reads what follows a waiter after it has unlinked it */
+	MUT_LIMBO_SKIPPED,         /* a freed channel is given back at once */
+	MUT_LIMBO_NO_FENCE, /* a thread that woke inside looks at things, and seems at rest */
+	MUT_LEASE_NESTED,   /* a second enter inside the runtime; its leave ends both */
 };
 
 #endif

@@ -83,6 +83,11 @@ wf_waiter_pop(struct wf_waitlist *l)
 		uint32_t number = w->number;
 
 		wf_waiter_remove(l, w);
+		if (WF_MUTANT(MUT_WAITER_READ_LATE)) {
+			light_barrier(); /* a choice point */
+			g = w->g;
+			number = w->number;
+		}
 		if (likely(wf_waiter_won(g, number)))
 			break;
 	}
@@ -98,6 +103,10 @@ wf_waiters_prune(struct wf_waitlist *l)
 		/* acq: its wait is over */
 		if (w->number != 0 && at_load_acq(&w->g->claim) != w->number)
 			wf_waiter_remove(l, w);
+		if (WF_MUTANT(MUT_WAITER_NEXT_LATE)) {
+			light_barrier(); /* a choice point */
+			next = w->next;
+		}
 	}
 	return l->first == NULL;
 }

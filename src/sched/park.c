@@ -135,7 +135,8 @@ park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 	wf_note_sleep(&m->note, -1, &m->futexes);
 	wf_note_clear(&m->note);
 	at_store_rel(&m->at_rest, 0); /* rel: nor after that */
-	fence_seq(); /* before it looks at anything; pairs with who takes it to be out: LIMBO-1 */
+	if (!WF_MUTANT(MUT_LIMBO_NO_FENCE))
+		fence_seq(); /* before any look; pairs with who takes it to be out: LIMBO-1 */
 	wf_g_runs(g);
 	wf_tsan_acquire(g);
 	g->reason = WF_WAIT_NONE;

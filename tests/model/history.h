@@ -96,6 +96,7 @@ struct done {
 
 struct plan {
 	size_t cap[CHANS];
+	bool fenced;           /* there is no membarrier */
 	bool draws;            /* both draws among two ready cases are explored */
 	bool holds_p[PARTIES]; /* has a P, and does not lose it */
 	unsigned biased;       /* bit i: channel i is biased to the P of party 0 */
@@ -308,6 +309,8 @@ history_reset(const struct plan *plan, unsigned first, bool time)
 	h.plan = plan;
 	h.time = time;
 	find_closers();
+	wf_sched.fenced = plan->fenced;
+	wf_sched.held = plan->fenced ? WF_FENCED : WF_HELD;
 	for (int i = 0; i < CHANS; i++)
 		h.ch[i] = make_chan(plan->cap[i]);
 	for (unsigned i = 0; i < PARTIES; i++) {

@@ -118,8 +118,9 @@ SCENARIO(chan_cancel_recv) = {OF_THREE(chan_cancel_recv),
 SCENARIO(chan_cancel_recv_in_time) = {IN_TIME_THREE(chan_cancel_recv)};
 
 PLAN(chan_cancel_send, .grouped = {true}, .ops = {{DO_SEND(0, 7)}, {DO_RECV(0)}, {DO_CANCEL(0)}})
-SCENARIO(chan_cancel_send) = {OF_THREE(chan_cancel_send),
-			      .mutants = {SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)}};
+SCENARIO(chan_cancel_send) = {
+    OF_THREE(chan_cancel_send),
+    .mutants = {SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS), SIM_MUTANT(MUT_WAITER_READ_LATE)}};
 
 PLAN(chan_cancel_send_1, .cap = {1}, .grouped = {true},
      .ops = {{DO_SEND(0, 7), DO_SEND(0, 8)}, {DO_RECV(0), DO_TRY_RECV(0)}, {DO_CANCEL(0)}})

@@ -19,9 +19,10 @@ SCENARIO(select_one_arm) = {OF_TWO(select_one), .model = SIM_ARM,
 /* SEL-1: two wakers. */
 PLAN(select_two_senders, .draws = true,
      .ops = {{DO_SELECT(CASE(RECV(0)), CASE(RECV(1)))}, {DO_SEND(0, 7)}, {DO_SEND(1, 8)}})
-SCENARIO(select_two_senders) = {
-    OF_THREE(select_two_senders),
-    .mutants = {SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS), SIM_MUTANT(MUT_CHAN_NO_RECHECK)}};
+SCENARIO(select_two_senders) = {OF_THREE(select_two_senders),
+				.mutants = {SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS),
+					    SIM_MUTANT(MUT_CHAN_NO_RECHECK),
+					    SIM_MUTANT(MUT_WAITER_READ_LATE)}};
 
 /* SEL-4: what one select leaves behind the next one finds. */
 PLAN(select_again,
@@ -116,12 +117,24 @@ SCENARIO(select_cancel) = {OF_THREE(select_cancel), .mutants = {SIM_MUTANT(MUT_P
 
 PLAN(select_then_free,
      .ops = {{DO_SELECT(CASE(RECV(0)), CASE(RECV(1)))}, {DO_SEND(0, 7), DO_FREE(1)}})
-SCENARIO(select_then_free) = {OF_TWO(select_then_free)};
-SCENARIO(select_then_free_arm) = {OF_TWO(select_then_free), .model = SIM_ARM};
+SCENARIO(select_then_free) = {
+    OF_TWO(select_then_free),
+    .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_WAITER_NEXT_LATE)}};
+SCENARIO(select_then_free_arm) = {
+    OF_TWO(select_then_free), .model = SIM_ARM,
+    .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_WAITER_NEXT_LATE)}};
+
+PLAN(select_then_free_fenced, .fenced = true,
+     .ops = {{DO_SELECT(CASE(RECV(0)), CASE(RECV(1)))}, {DO_SEND(0, 7), DO_FREE(1)}})
+SCENARIO(select_then_free_fenced) = {
+    OF_TWO(select_then_free_fenced),
+    .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_LIMBO_NO_FENCE)}};
 
 PLAN(select_then_free_biased, .holds_p = {true, true}, .biased = 3,
      .ops = {{DO_SELECT(CASE(RECV(1)), CASE(SEND(0, 8)))}, {DO_RECV(0), DO_FREE(1)}})
-SCENARIO(select_then_free_biased) = {OF_TWO(select_then_free_biased)};
+SCENARIO(select_then_free_biased) = {
+    OF_TWO(select_then_free_biased),
+    .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_WAITER_NEXT_LATE)}};
 
 /* ---- biased channels: CHAN-5 */
 
@@ -182,4 +195,6 @@ SCENARIO(select_go_go_plain) = {GO_GO_THREE(select_go_go_plain), .max_bound = 1,
 
 GO_PLAN(select_go_then_free,
 	.ops = {{DO_SELECT(CASE(RECV(0)), CASE(RECV(1)))}, {DO_SEND(0, 7), DO_FREE(1)}})
-SCENARIO(select_go_then_free) = {GO_TWO(select_go_then_free)};
+SCENARIO(select_go_then_free) = {
+    GO_TWO(select_go_then_free),
+    .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_WAITER_NEXT_LATE)}};
