@@ -40,7 +40,7 @@ enum {
 	PROBE_EVERY = 1,
 	MISSES_MAX = 0,
 #else
-	ROUND_PAUSES = 32, /* one to two microseconds */
+	ROUND_PAUSES = 32, /* 0.5 to 1.5 us: see WF_GRACE */
 	ROUNDS_MAX = 16,   /* less than a sleep and a wake-up together */
 	PROBE_EVERY = 16,  /* waits; a power of two */
 	MISSES_MAX = 5,    /* doublings of the pauses between two looks */
@@ -230,8 +230,8 @@ wf_spin_more(struct wf_m *m)
 	uint32_t rounds = probe ? ROUNDS_MAX : m->spin_rounds;
 	/* Seen, but not to be had: goroutines that take turns on one P. Each look takes cache lines
 	   from them, so the looks become rarer. */
-	uint32_t pauses = ROUND_PAUSES
-			  << (m->spin_misses < MISSES_MAX ? m->spin_misses : MISSES_MAX);
+	int misses = m->spin_misses;
+	uint32_t pauses = ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
 
 	for (uint32_t round = 0; round < rounds; round++) {
 		for (uint32_t i = 0; i < pauses; i++)
@@ -239,7 +239,7 @@ wf_spin_more(struct wf_m *m)
 		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 			return true;
 		if (wf_any_to_take()) {
-			m->spin_misses += m->spin_misses < MISSES_MAX;
+			m->spin_misses += misses < MISSES_MAX;
 			if (m->spin_rounds < ROUNDS_MAX)
 				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
 			return true;

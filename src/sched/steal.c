@@ -16,7 +16,7 @@ enum {
 #ifdef WF_TINY
 	GRACE_MAX = 1,
 #else
-	GRACE_MAX = 1024, /* pauses, about 50 us */
+	GRACE_MAX = 1024, /* pauses: 15 to 45 us */
 #endif
 	SHORT_NS = 500,   /* a goroutine's run: a few transfers of cache lines between cores */
 	BOUNCES_FEW = 16, /* from here on they are no accident */

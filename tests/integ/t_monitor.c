@@ -93,24 +93,3 @@ TEST(thread_that_sleeps_loses_its_p_before_the_slice_is_over)
 	setenv("WEFT_PROCS", "1", 1);
 	EXPECT_EQ(weft_run(naps), 0);
 }
-
-/* The same short waits, computing: the P stays. */
-static int
-computes_shortly(void)
-{
-	for (int i = 0; i < 50; i++) {
-		__atomic_fetch_add(&waits_its_turn, 1, __ATOMIC_RELEASE);
-		weft_go(takes_its_turn);
-		compute_ms(2);
-		while (__atomic_load_n(&waits_its_turn, __ATOMIC_ACQUIRE) > 0)
-			weft_yield();
-	}
-	return 0;
-}
-
-TEST(short_computations_are_left_alone)
-{
-	setenv("WEFT_PROCS", "1", 1);
-	EXPECT_EQ(weft_run(computes_shortly), 0);
-	EXPECT_EQ(waits_its_turn, 0);
-}
