@@ -286,24 +286,21 @@ TEST(barrier_may_be_freed_by_the_first_to_return)
 	EXPECT_EQ(weft_run(freed_after_wait), 0);
 }
 
+static void
+start_eight(void *s, struct weft_wg *wg)
+{
+	for (int i = 0; i < 8; i++)
+		EXPECT(weft_wg_go(wg, participates, s, i, 20) > 0);
+}
+
 static int
 steady(void)
 {
 	int round[8] = {0};
 	struct shared s = {.round = round, .n = 8};
-	struct weft_wg wg = {0};
-	int growing = 0;
 
 	EXPECT_EQ(weft_barrier_init(&s.b, 8), 0);
-	for (int r = 0; r < 10; r++) {
-		size_t before = heap_in_use();
-
-		for (int i = 0; i < 8; i++)
-			EXPECT(weft_wg_go(&wg, participates, &s, i, 20) > 0);
-		EXPECT_EQ(weft_wg_wait(&wg), 0);
-		growing += heap_in_use() > before;
-	}
-	EXPECT(growing < 10);
+	expect_no_heap_use(start_eight, &s);
 	return 0;
 }
 

@@ -538,22 +538,19 @@ TEST(the_waiter_may_free_it_all)
 	EXPECT_EQ(weft_run(freed_after_wait), 0);
 }
 
+static void
+start_three(void *s, struct weft_wg *wg)
+{
+	for (int i = 0; i < 3; i++)
+		EXPECT(weft_wg_go(wg, takes_turn, s, i, 3, 50) > 0);
+}
+
 static int
 steady(void)
 {
-	struct weft_wg wg = {0};
-	int growing = 0;
+	struct shared s = {0};
 
-	for (int round = 0; round < 10; round++) {
-		struct shared s = {0};
-		size_t before = heap_in_use();
-
-		for (int i = 0; i < 3; i++)
-			EXPECT(weft_wg_go(&wg, takes_turn, &s, i, 3, 50) > 0);
-		EXPECT_EQ(weft_wg_wait(&wg), 0);
-		growing += heap_in_use() > before;
-	}
-	EXPECT(growing < 10);
+	expect_no_heap_use(start_three, &s);
 	return 0;
 }
 

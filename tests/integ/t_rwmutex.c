@@ -610,22 +610,19 @@ TEST(rwmutex_may_be_freed_by_its_next_holder)
 	EXPECT_EQ(weft_run(freed_after_unlock), 0);
 }
 
+static void
+start_many(void *s, struct weft_wg *wg)
+{
+	for (int i = 0; i < 20; i++)
+		EXPECT(weft_wg_go(wg, hammers, s, 50, 3) > 0);
+}
+
 static int
 steady(void)
 {
 	struct shared s = {0};
-	struct weft_wg wg = {0};
-	int growing = 0;
 
-	for (int round = 0; round < 10; round++) {
-		size_t before = heap_in_use();
-
-		for (int i = 0; i < 20; i++)
-			EXPECT(weft_wg_go(&wg, hammers, &s, 50, 3) > 0);
-		EXPECT_EQ(weft_wg_wait(&wg), 0);
-		growing += heap_in_use() > before;
-	}
-	EXPECT(growing < 10);
+	expect_no_heap_use(start_many, &s);
 	return 0;
 }
 
