@@ -117,9 +117,11 @@ $(call stamp,$B/.pc-flags,$(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(VERSION))
 endif
 
 # ---- the library
+# Counts, indices and claims: a number that loses bits unnoticed is a lost goroutine.
+$B/obj/core/%.o $B/obj/sched/%.o $B/obj/wait/%.o: CONVERSION := -Wconversion
 $B/obj/%.c.o: src/%.c $B/.flags
 	@mkdir -p $(@D)
-	$(CC) $(LIB_FLAGS) -MMD -MP -c $< -o $@
+	$(CC) $(CONVERSION) $(LIB_FLAGS) -MMD -MP -c $< -o $@
 
 $B/obj/%.S.o: src/%.S $B/.flags
 	@mkdir -p $(@D)

@@ -30,7 +30,7 @@ WF_INLINE uint32_t
 wf_claim_next(struct wf_g *g, bool scoped)
 {
 	/* rlx: only the sleeper's own commit opens; a stale waker's CAS fails on the number */
-	uint32_t n = (at_load_rlx(&g->claim) & ~(WF_CLAIM_STEP - 1)) + WF_CLAIM_STEP;
+	uint32_t n = (at_load_rlx(&g->claim) & ~(uint32_t)(WF_CLAIM_STEP - 1)) + WF_CLAIM_STEP;
 
 	return n | WF_CLAIM_OPEN | (scoped ? (uint32_t)WF_CLAIM_SCOPED : 0);
 }
@@ -51,18 +51,19 @@ wf_claim(struct wf_g *g, uint32_t n)
 	if (WF_MUTANT(MUT_PARK_CLAIM_NO_CAS)) {
 		if (at_load_acq(&g->claim) != n) /* a mutant */
 			return false;
-		at_store_rel(&g->claim, n & ~WF_CLAIM_OPEN);
+		at_store_rel(&g->claim, n & ~(uint32_t)WF_CLAIM_OPEN);
 		return true;
 	}
 	/* acqrel: CLAIM-1; the losers must see that the wait is over */
-	return at_cas_acqrel(&g->claim, &want, n & ~WF_CLAIM_OPEN);
+	return at_cas_acqrel(&g->claim, &want, n & ~(uint32_t)WF_CLAIM_OPEN);
 }
 
 /* The wait is over without a waker: the G was dropped, or its run has ended. Nobody else runs. */
 WF_INLINE void
 wf_claim_void(struct wf_g *g)
 {
-	at_store_rlx(&g->claim, at_load_rlx(&g->claim) & ~WF_CLAIM_OPEN); /* rlx: as said */
+	/* rlx: as said */
+	at_store_rlx(&g->claim, at_load_rlx(&g->claim) & ~(uint32_t)WF_CLAIM_OPEN);
 }
 
 /* By who has set a flag of a scope that g is in: whatever wait it is in, if that obeys scopes. */

@@ -54,7 +54,7 @@ WF_INLINE void
 wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
 {
 	CHECK(at_load_rlx(&g->status) == (uint32_t)from); /* rlx: GST-3, we own the change */
-	wf_trace(WF_TR_G, to, g);
+	wf_trace(WF_TR_G, (int)to, g);
 	at_store_rel(&g->status, (uint32_t)to); /* rel: the context; pairs with wf_g_state */
 }
 

@@ -231,7 +231,7 @@ wf_spin_more(struct wf_m *m)
 	/* Seen, but not to be had: goroutines that take turns on one P. Each look takes cache lines
 	   from them, so the looks become rarer. */
 	int misses = m->spin_misses;
-	uint32_t pauses = ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
+	uint32_t pauses = (uint32_t)ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
 
 	for (uint32_t round = 0; round < rounds; round++) {
 		for (uint32_t i = 0; i < pauses; i++)
@@ -239,7 +239,7 @@ wf_spin_more(struct wf_m *m)
 		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 			return true;
 		if (wf_any_to_take()) {
-			m->spin_misses += misses < MISSES_MAX;
+			m->spin_misses = (uint8_t)(misses + (misses < MISSES_MAX));
 			if (m->spin_rounds < ROUNDS_MAX)
 				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
 			return true;

@@ -85,7 +85,8 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 WF_INLINE bool
 expects_join(struct wf_g *parent, struct weft_site *site)
 {
-	parent->kids += parent->kids < UINT8_MAX;
+	if (parent->kids < UINT8_MAX)
+		parent->kids++;
 	parent->kid_site = site;
 	return at_load_rlx((wf_a32 *)&site->joins_) != 0; /* rlx: a heuristic */
 }
