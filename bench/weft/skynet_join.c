@@ -50,10 +50,7 @@ skynet(int64_t leaves)
 	bench_must("weft_wg_go", weft_wg_go(&wg, node, 0, leaves, &sum));
 	bench_must("weft_wg_wait", weft_wg_wait(&wg));
 	took = bench_since(start);
-	if (sum != leaves * (leaves - 1) / 2) {
-		fprintf(stderr, "bench: skynet_join: wrong sum %" PRId64 "\n", sum);
-		exit(1);
-	}
+	bench_check("skynet_join", sum, leaves * (leaves - 1) / 2);
 	return took;
 }
 
