@@ -32,7 +32,7 @@ endif
 # VFLAGS: library and tests. VTEST: tests alone.
 VFLAGS_release :=
 VFLAGS_debug   := -DWF_DEBUG -O1
-VFLAGS_torture := -DWF_DEBUG -DWF_CHAOS -DWF_TINY -DWF_TORTURE
+VFLAGS_torture := -DWF_DEBUG -DWF_CHAOS -DWF_TINY -DWF_TORTURE -DWEFT_NO_INLINE
 VFLAGS_asan    := -DWF_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined
 VFLAGS_tsan    := -DWF_TSAN
 VFLAGS_fault   := -DWF_DEBUG -DWF_FAULT

@@ -152,6 +152,7 @@ in_forked_child(void)
 		return;
 	forked = true;
 	at_store_rlx(&wf_sched.phase, WF_ENDING); /* rlx: as above; never UP again */
+	wf_preempt_word_add(1);
 	if (m != &wf_m_unknown)
 		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
 	wf_fatal_dump_hook = NULL;
@@ -247,6 +248,7 @@ launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 
 	if (id < 0)
 		return (int)id;
+	wf_preempt_word_add(-1);
 	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above, before goroutine 1 runs */
 	for (uint32_t i = 1; i < procs; i++)  /* from here on the monitor may start an M with one */
 		wf_idle_put(wf_sched.allp[i]);
@@ -339,6 +341,7 @@ end_run(struct wf_m *m)
 {
 	wf_world_wait();
 	at_store_rel(&wf_sched.phase, WF_ENDING); /* rel: as read by wf_enter_slow */
+	wf_preempt_word_add(1);
 	fence_seq(); /* phase before the look at in_rt; pairs with enter_plain */
 	wf_monitor_stop();
 	wf_world_stop(NULL);

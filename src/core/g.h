@@ -8,6 +8,9 @@
 
 #include "base/atomic.h"
 
+#ifndef WEFT_NO_INLINE
+#define WEFT_NO_INLINE /* the library has the functions themselves */
+#endif
 #include <weft.h>
 
 struct wf_locals;

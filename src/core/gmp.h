@@ -91,7 +91,8 @@ struct wf_m {
 	struct wf_g *pending_g;
 	wf_commit_fn *commit;
 	void *commit_arg;
-	int *errno_address; /* of this thread */
+	int *errno_address;   /* of this thread */
+	const char *on_stack; /* somewhere on this thread's own stack */
 	struct wf_rand rand;
 	bool spinning;
 	uint32_t grace;                  /* pauses before it takes little: see learn_grace */

@@ -77,9 +77,9 @@ wf_stack_guard_bytes(int class)
 	return n < page ? page : n > 16 * page ? 16 * page : n / page * page;
 }
 
-/* The byte that tells how this slot is guarded. */
+/* The byte that tells how the slot at this address is guarded; NULL: there is no slot. */
 static uint8_t *
-canary_mark(void *slot, int class)
+find_mark(const void *at, int class)
 {
 	struct stack_class *k = &classes[class];
 	uint8_t *mark = NULL;
@@ -87,14 +87,31 @@ canary_mark(void *slot, int class)
 	wf_lock(&k->lock);
 	for (uint32_t i = 0; i < k->nchunks && !mark; i++) {
 		struct chunk *ch = &k->chunks[i];
-		size_t off = (size_t)((char *)slot - ch->base);
+		size_t off = (size_t)((const char *)at - ch->base);
 
-		if ((char *)slot >= ch->base && off < ch->slots * wf_stack_bytes(class))
+		if ((const char *)at >= ch->base && off < ch->slots * wf_stack_bytes(class))
 			mark = &ch->canaries[off / wf_stack_bytes(class)];
 	}
 	wf_unlock(&k->lock);
+	return mark;
+}
+
+static uint8_t *
+canary_mark(void *slot, int class)
+{
+	uint8_t *mark = find_mark(slot, class);
+
 	CHECK(mark != NULL);
 	return mark;
+}
+
+bool
+wf_stack_has(const void *at)
+{
+	for (int c = 0; c < WF_STACK_CLASSES; c++)
+		if (find_mark(at, c))
+			return true;
+	return false;
 }
 
 /* True: this slot has a guard that faults. Threads may find out at the same time that the better

@@ -72,6 +72,7 @@ size_t wf_stack_guard_bytes(int class);
 bool wf_stack_canary_intact(void *slot, int class);
 /* Bytes of the slot that have been touched, by asking the kernel. */
 size_t wf_stack_used(void *slot, int class);
+bool wf_stack_has(const void *at); /* an address on the stack of a goroutine, now or once */
 /* Holder of p, or the world stopped: everything that p has cached goes to the depot. */
 void wf_stack_flush(struct wf_p *p);
 /* Any thread: free slots give their pages back, all but the newest few of each class. */

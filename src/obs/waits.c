@@ -4,6 +4,8 @@
 #include "base/os.h"
 #include "wait/chan.h"
 #include "wait/locks.h"
+#include "core/gpool.h"
+#include "core/stack.h"
 #include "core/wgword.h"
 
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 enum {
 	CASES_SHOWN = 6,
 	LINE_COUNTED = 1000, /* waiters that are counted in a line before it is called long */
+	THREAD_STACK_MAX = 64 << 20, /* how far from a known address a thread's stack may reach */
 };
 
 struct text {
@@ -128,6 +131,8 @@ add_holder(struct text *t, const struct wf_g *g)
 
 	if (id > 0)
 		add(t, ", held by goroutine %lld", (long long)id);
+	else if (id == WF_HOLDER_UNKNOWN)
+		add(t, ", held by a thread");
 	else if (id < 0)
 		add(t, ", held by thread %lld", -(long long)id);
 }
@@ -252,6 +257,45 @@ wf_waited_wg(const struct wf_g *g)
 	}
 }
 
+struct owner {
+	const char *at; /* an address on its stack */
+	int64_t id;
+};
+
+static void
+is_owner(struct wf_g *g, void *arg)
+{
+	struct owner *o = arg;
+	const char *lo = g->stack;
+
+	if (lo && o->at >= lo && o->at < lo + wf_stack_bytes(g->stack_class))
+		o->id = g->id;
+}
+
+/* The id of the goroutine, or minus that of the thread, on whose stack this is. A thread's stack
+   is known by one address on it: the nearest one is taken. */
+static int64_t
+owner_of(const void *at)
+{
+	struct owner o = {.at = at, .id = 0};
+	size_t nearest = THREAD_STACK_MAX;
+
+	if (!at)
+		return 0;
+	wf_gpool_each(is_owner, &o);
+	if (o.id != 0)
+		return o.id;
+	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
+		size_t off = (size_t)(o.at > m->on_stack ? o.at - m->on_stack : m->on_stack - o.at);
+
+		if (m->in_use && m->plain && off < nearest) {
+			nearest = off;
+			o.id = -m->tid;
+		}
+	}
+	return o.id ? o.id : WF_HOLDER_UNKNOWN;
+}
+
 int64_t
 wf_waited_holder(const struct wf_g *g)
 {
@@ -259,7 +303,9 @@ wf_waited_holder(const struct wf_g *g)
 
 	switch ((enum wf_reason)g->reason) {
 	case WF_WAIT_MUTEX:
-		return os_peek(g->wait_on, &word, sizeof(word)) < 0 ? 0 : wf_mutex_holder(word);
+		return os_peek(g->wait_on, &word, sizeof(word)) < 0
+			   ? 0
+			   : owner_of(wf_mutex_holder(word));
 	case WF_WAIT_RLOCK:
 	case WF_WAIT_WLOCK:
 		return os_peek(g->wait_on, &word, sizeof(word)) < 0 ? 0 : wf_rwmutex_writer(word);

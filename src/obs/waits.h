@@ -18,8 +18,8 @@ void wf_describe_wait(const struct wf_g *g, char *text, size_t bytes);
 /* The objects g waits for, at most max of them; the number. */
 int wf_waited_objects(const struct wf_g *g, const void **objects, int max);
 
-/* The id of who holds the lock that g waits for: a goroutine's, minus a thread's, 0: nobody or
-   unknown. */
+/* The id of who holds the lock that g waits for: a goroutine's, minus a thread's, or 0: nobody. */
+#define WF_HOLDER_UNKNOWN INT64_MIN /* some thread */
 int64_t wf_waited_holder(const struct wf_g *g);
 
 /* The wait group any of whose goroutines could let g go on by ending, or NULL. A group's too, and

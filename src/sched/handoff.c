@@ -4,7 +4,7 @@
 
 struct wf_lock wf_lease_lock = WF_LOCK_INIT(WF_RANK_LEASE);
 
-WF_EXPORT uint32_t weft_preempt_word;
+WF_EXPORT uint32_t weft_preempt_word = 1; /* no run is up */
 
 void
 wf_preempt_word_add(int n)
@@ -51,10 +51,9 @@ wf_taken_ends(struct wf_m *m, enum wf_lease as)
 	uint32_t taken = WF_TAKEN, asleep = WF_ASLEEP;
 
 	/* acqrel: owner and end of the run: one of them ends it */
-	if (at_cas_acqrel(&m->lease, &taken, as))
-		at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
-	else if (!at_cas_acqrel(&m->lease, &asleep, as))       /* acqrel: as above */
-		return false;
+	if (!at_cas_acqrel(&m->lease, &taken, as))
+		return at_cas_acqrel(&m->lease, &asleep, as); /* acqrel: as above */
+	at_add_rlx(&wf_sched.computing, (uint32_t)-1);        /* rlx: a limit */
 	wf_preempt_word_add(-1);
 	return true;
 }
@@ -243,8 +242,10 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 
 		same |= WF_MUTANT(MUT_LEASE_P_BEFORE_ASK);
 		if (same && at_cas_acqrel(&m->lease, &asked, as)) { /* acqrel: P changes hands */
-			at_add_rlx(&wf_sched.computing, as == WF_TAKEN); /* rlx: a limit */
-			wf_preempt_word_add(1);
+			if (as == WF_TAKEN) {
+				at_add_rlx(&wf_sched.computing, 1); /* rlx: a limit */
+				wf_preempt_word_add(1);
+			}
 			return p;
 		}
 		if (!same)

@@ -115,7 +115,8 @@ bool wf_taken_ends(struct wf_m *m, enum wf_lease as);
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);
 
-/* Number of Ms in user code without a P, and of urged ones: what weft_checkpoint looks at. */
+/* Number of Ms that compute without a P, and of urged ones, and one if no run is up: what
+   weft_checkpoint and the short ways of locks in sync.h look at. */
 void wf_preempt_word_add(int n);
 
 #endif

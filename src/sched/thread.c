@@ -123,6 +123,7 @@ set_up_this_thread(struct wf_m *m)
 	m->errno_address = os_errno_address();
 	m->tid = os_tid();
 	m->thread_g.id = -m->tid;
+	m->on_stack = __builtin_frame_address(0);
 	m->tsan_fiber = wf_tsan_current();
 	wf_m_set(m);
 }

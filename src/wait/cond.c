@@ -49,12 +49,15 @@ WF_EXPORT int
 weft_wait(struct weft_cond *c, struct weft_mutex *mx)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
+	uint64_t here = at_load_rlx(wf_mutex_word(mx)); /* rlx: it is locked; mostly by us */
 	int rc, locked;
 
 	if (!m)
 		return -ENOTSUP;
+	if (!wf_mutex_holder(here))
+		here = WEFT_HERE_; /* it is not, which the unlock tells */
 	rc = unlock_and_sleep(&m, c, mx);
-	locked = wf_mutex_lock(&m, mx, false);
+	locked = wf_mutex_lock(&m, mx, false, here & ~(uint64_t)WF_MTX_FLAGS);
 	wf_leave(m);
 	if (unlikely(locked < 0)) { /* a plain thread has outlived the run */
 		wf_mutex_lock_after_run(mx);

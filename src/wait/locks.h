@@ -49,8 +49,7 @@ enum {
 	WF_MTX_WAITED = 1,   /* somebody may be in line */
 	WF_MTX_WOKEN = 2,    /* somebody is awake to compete for it: nobody need be woken */
 	WF_MTX_STARVING = 4, /* it is handed over, first come first served */
-	WF_MTX_SHIFT = 3,    /* the holder stands above */
-	WF_MTX_FLAGS = 7,
+	WF_MTX_FLAGS = 7,    /* the holder stands above */
 };
 
 WF_INLINE wf_a64 *
@@ -59,11 +58,18 @@ wf_mutex_word(struct weft_mutex *mx)
 	return (wf_a64 *)&mx->word_;
 }
 
-/* The id of the goroutine, or minus that of the thread, that has it, by its word; 0: it is free. */
-WF_INLINE int64_t
+/* Who has it, by its word: an address on the holder's stack; NULL: it is free. */
+WF_INLINE const void *
 wf_mutex_holder(uint64_t word)
 {
-	return (int64_t)word >> WF_MTX_SHIFT;
+	return (const void *)(uintptr_t)(word & ~(uint64_t)WF_MTX_FLAGS);
+}
+
+/* The owner of this object, which lies on its stack, as the holder in a word. */
+WF_INLINE uint64_t
+wf_mutex_tag(const void *on_stack)
+{
+	return (uint64_t)(uintptr_t)on_stack & ~(uint64_t)WF_MTX_FLAGS;
 }
 
 /* The same for a rwmutex that is locked for writing. */
@@ -95,7 +101,7 @@ wf_mutex_unlock_fast(struct weft_mutex *mx)
 	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
 
 	wf_tsan_release(mx);
-	while (likely(!wf_mutex_wakes(w) && wf_mutex_holder(w) != 0))
+	while (likely(!wf_mutex_wakes(w) && wf_mutex_holder(w)))
 		/* rel: what was done under it. MTX-1: the last access */
 		if (likely(at_cas_acqrel(wf_mutex_word(mx), &w, w & WF_MTX_FLAGS)))
 			return true;
@@ -104,7 +110,7 @@ wf_mutex_unlock_fast(struct weft_mutex *mx)
 
 /* ---- in the runtime */
 /* 0; or -errno, and it is not locked: what the scopes say, or -ENOTSUP: the run is over. */
-int wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped);
+int wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here);
 /* Any thread; fatal if it is not locked. */
 void wf_mutex_unlock(struct wf_m *m, struct weft_mutex *mx);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex.c: mutexes: the holder and three flags in one word.
+ * mutex.c: mutexes: the holder and three flags in one word. The short ways are in weft/sync.h.
  *
  * Normally an unlock frees the word and wakes the first in line, which competes with whoever comes
  * by: that is fast, since a goroutine that runs often gets the lock again before another is even
@@ -19,6 +19,7 @@
  * MTX-5: a WOKEN that an earlier run has left (its goroutines are gone) is not believed: who is to
  *        sleep compares the run that the mutex was last waited for in.
  */
+#include "core/stack.h"
 #include "wait/locks.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ taken(uint64_t w, const struct wants *x)
 static bool
 is_free(uint64_t w)
 {
-	return wf_mutex_holder(w) == 0;
+	return !wf_mutex_holder(w);
 }
 
 /* Is there hope that the holder, on another core, is about to unlock? Not if others could run
@@ -125,9 +126,9 @@ given(struct weft_mutex *mx, const struct wants *x)
 }
 
 int
-wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped)
+wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here)
 {
-	struct wants x = {.me = wf_tag(wf_me(*m), WF_MTX_SHIFT)};
+	struct wants x = {.me = here};
 	wf_a64 *word = wf_mutex_word(mx);
 	struct wf_bucket *b;
 	int rc = 0;
@@ -180,8 +181,8 @@ passed_on(uint64_t w, const struct wf_at *a, bool more)
 	if (!a)
 		return flags;
 	if (!(w & WF_MTX_STARVING))
-		return flags | WF_MTX_WOKEN;                                        /* MTX-3 */
-	return flags | wf_tag(a->w.g, WF_MTX_SHIFT) | (more ? WF_MTX_STARVING : 0); /* MTX-4 */
+		return flags | WF_MTX_WOKEN;                           /* MTX-3 */
+	return flags | wf_mutex_tag(a) | (more ? WF_MTX_STARVING : 0); /* MTX-4 */
 }
 
 void
@@ -233,7 +234,7 @@ wf_mutex_lock_after_run(struct weft_mutex *mx)
 		int rc;
 
 		if (m) { /* the next one is up */
-			rc = wf_mutex_lock(&m, mx, false);
+			rc = wf_mutex_lock(&m, mx, false, wf_mutex_tag(&w));
 			wf_leave(m);
 			if (rc == 0)
 				return;
@@ -243,9 +244,8 @@ wf_mutex_lock_after_run(struct weft_mutex *mx)
 		if (at_load_acq(&wf_sched.phase) == WF_DOWN) {
 			w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
 			/* acq: the last holder's work */
-			if (wf_mutex_holder(w) >= 0 &&
-			    at_cas_acqrel(wf_mutex_word(mx), &w,
-					  wf_tag(&wf_m()->thread_g, WF_MTX_SHIFT)))
+			if ((is_free(w) || wf_stack_has(wf_mutex_holder(w))) &&
+			    at_cas_acqrel(wf_mutex_word(mx), &w, wf_mutex_tag(&m)))
 				break;
 		}
 		os_sleep_ns(NAP_NS);
@@ -256,25 +256,25 @@ wf_mutex_lock_after_run(struct weft_mutex *mx)
 /* ---- the calls */
 
 static WF_NOINLINE int
-lock_entered(struct weft_mutex *mx, bool scoped)
+lock_entered(struct weft_mutex *mx, bool scoped, uint64_t here)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
 	int rc;
 
 	if (!m)
 		return -ENOTSUP;
-	rc = wf_mutex_lock(&m, mx, scoped);
+	rc = wf_mutex_lock(&m, mx, scoped, here);
 	wf_leave(m);
 	return rc;
 }
 
 /* Takes the word if it is free, also past those in line; any thread. w: what it may be. */
 WF_INLINE bool
-take(struct weft_mutex *mx, const struct wf_g *me, uint64_t w)
+take(struct weft_mutex *mx, uint64_t here, uint64_t w)
 {
 	while (likely(is_free(w))) {
 		/* acq: the last holder's work; pairs with the CAS of an unlock */
-		if (likely(at_cas_acqrel(wf_mutex_word(mx), &w, w | wf_tag(me, WF_MTX_SHIFT)))) {
+		if (likely(at_cas_acqrel(wf_mutex_word(mx), &w, w | here))) {
 			wf_tsan_acquire(mx);
 			return true;
 		}
@@ -283,43 +283,49 @@ take(struct weft_mutex *mx, const struct wf_g *me, uint64_t w)
 }
 
 WF_EXPORT int
+weft_lock_slow_(struct weft_mutex *mx, uint64_t here)
+{
+	return likely(wf_fast() && take(mx, here, 0)) ? 0 : lock_entered(mx, false, here);
+}
+
+WF_EXPORT int
 weft_lock(struct weft_mutex *mx)
 {
-	struct wf_m *m = wf_fast();
-
-	return likely(m && take(mx, m->g, 0)) ? 0 : lock_entered(mx, false);
+	return weft_lock_slow_(mx, WEFT_HERE_);
 }
 
 WF_EXPORT int
 weft_lock_scoped(struct weft_mutex *mx)
 {
-	struct wf_m *m = wf_fast();
-
-	return likely(m && take(mx, m->g, 0)) ? 0 : lock_entered(mx, true);
+	return likely(wf_fast() && take(mx, WEFT_HERE_, 0)) ? 0
+							    : lock_entered(mx, true, WEFT_HERE_);
 }
 
 WF_EXPORT int
 weft_try_lock(struct weft_mutex *mx)
 {
-	struct wf_m *m = wf_fast();
 	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: the CAS decides */
+	struct wf_m *m;
 	int rc;
 
-	if (likely(m != NULL))
-		return take(mx, m->g, w);
+	if (likely(wf_fast() != NULL))
+		return take(mx, WEFT_HERE_, w);
 	m = wf_enter(WF_CALL_N);
 	if (!m)
 		return -ENOTSUP;
-	rc = take(mx, wf_me(m), w);
+	rc = take(mx, WEFT_HERE_, w);
 	wf_leave(m);
 	return rc;
 }
 
-static WF_NOINLINE void
-unlock_entered(struct weft_mutex *mx)
+WF_EXPORT void
+weft_unlock_slow_(struct weft_mutex *mx)
 {
-	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_m *m;
 
+	if (likely(wf_mutex_unlock_fast(mx)))
+		return;
+	m = wf_enter(WF_CALL_N);
 	if (m) {
 		wf_mutex_unlock(m, mx);
 		wf_leave(m);
@@ -331,12 +337,5 @@ unlock_entered(struct weft_mutex *mx)
 WF_EXPORT void
 weft_unlock(struct weft_mutex *mx)
 {
-	uint64_t mine = wf_tag(wf_me(wf_m()), WF_MTX_SHIFT); /* mostly: then no look is needed */
-
-	wf_tsan_release(mx);
-	/* rel: what was done under it. MTX-1: the last access */
-	if (likely(mine != 0 && at_cas_acqrel(wf_mutex_word(mx), &mine, UINT64_C(0))))
-		return;
-	if (unlikely(!wf_mutex_unlock_fast(mx)))
-		unlock_entered(mx);
+	weft_unlock_slow_(mx);
 }

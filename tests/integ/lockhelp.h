@@ -5,6 +5,7 @@
 
 #include "integ/helpers.h"
 
+#include "core/stack.h"
 #include "wait/locks.h"
 
 #include <errno.h>
@@ -12,6 +13,16 @@
 #include <malloc.h>
 #define LOCKS_COUNT_HEAP 1
 #endif
+
+/* On the stack of the goroutine that asks? */
+__attribute__((unused)) static bool
+on_my_stack(const void *at)
+{
+	const struct wf_g *g = wf_m()->g;
+	const char *lo = g->stack;
+
+	return (const char *)at >= lo && (const char *)at < lo + wf_stack_bytes(g->stack_class);
+}
 
 /* How many sleep at the object (or at wf_second_line of it). */
 __attribute__((unused)) static uint32_t
