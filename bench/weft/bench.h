@@ -117,14 +117,14 @@ bench_scaled(int64_t count)
 	return scaled > 0 ? scaled : 1;
 }
 
-/* A field of /proc/self/status that is given in kB, such as "VmRSS"; 0 if it is missing. */
+/* A field that a file of /proc gives in kB, such as "VmRSS"; 0 if it is missing. */
 BENCH_UNUSED static int64_t
-bench_status_kb(const char *field)
+bench_proc_kb(const char *path, const char *field)
 {
 	size_t len = strlen(field);
 	int64_t kb = 0;
 	char line[256];
-	FILE *f = fopen("/proc/self/status", "r");
+	FILE *f = fopen(path, "r");
 
 	if (f == NULL)
 		return 0;
@@ -135,14 +135,37 @@ bench_status_kb(const char *field)
 	return kb;
 }
 
+BENCH_UNUSED static int64_t
+bench_status_kb(const char *field)
+{
+	return bench_proc_kb("/proc/self/status", field);
+}
+
+static const char *bench_note_text = "";
+
+/* Says something beside the values of the rows that follow; text without quotes, which must stay. */
+BENCH_UNUSED static void
+bench_note(const char *text)
+{
+	bench_note_text = text;
+}
+
+/* What main returns when the row cannot be had here; bench/compare reports it as missing. */
+BENCH_UNUSED static int
+bench_missing(const char *why)
+{
+	fprintf(stderr, "%s\n", why);
+	return 77;
+}
+
 BENCH_UNUSED static void
 bench_report(const char *row, const char *state, const char *unit, double value,
 	     struct bench_time took)
 {
 	printf("{\"row\":\"%s\",\"state\":\"%s\",\"unit\":\"%s\",\"value\":%.3f,"
-	       "\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"procs\":%d}\n",
+	       "\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"procs\":%d,\"note\":\"%s\"}\n",
 	       row, state, unit, value, (double)took.wall_ns / 1e6, (double)took.cpu_ns / 1e6,
-	       weft_procs());
+	       weft_procs(), bench_note_text);
 	fflush(stdout);
 }
 

@@ -5,7 +5,7 @@
 //	peer-go yield 2
 //	peer-go pingpong
 //
-// Without an argument it names all of them. GOMAXPROCS is read by the Go runtime itself.
+// Without an argument it explains itself; "rows" names what it can do. GOMAXPROCS is read by the Go runtime itself.
 // BENCH_SCALE (percent) scales the counts.
 package main
 
@@ -75,20 +75,26 @@ func since(start instant) interval {
 	return interval{end.wall.Sub(start.wall), end.cpu - start.cpu}
 }
 
+var note string // said beside the values of the rows that follow
+
 func report(row, state, unit string, value float64, took interval) {
 	fmt.Printf(`{"row":"%s","state":"%s","unit":"%s","value":%.3f,`+
-		`"wall_ms":%.3f,"cpu_ms":%.3f,"procs":%d}`+"\n",
+		`"wall_ms":%.3f,"cpu_ms":%.3f,"procs":%d,"note":"%s"}`+"\n",
 		row, state, unit, value,
-		took.wall.Seconds()*1e3, took.cpu.Seconds()*1e3, runtime.GOMAXPROCS(0))
+		took.wall.Seconds()*1e3, took.cpu.Seconds()*1e3, runtime.GOMAXPROCS(0), note)
 }
 
 func reportNs(row, state string, count int, took interval) {
 	report(row, state, "ns", float64(took.wall.Nanoseconds())/float64(count), took)
 }
 
-// statusKB returns a field of /proc/self/status that is given in kB.
 func statusKB(field string) int {
-	f, err := os.Open("/proc/self/status")
+	return procKB("/proc/self/status", field)
+}
+
+// procKB returns a field that a file of /proc gives in kB.
+func procKB(path, field string) int {
+	f, err := os.Open(path)
 	if err != nil {
 		return 0
 	}
@@ -205,26 +211,19 @@ func benchFib() {
 	reportNs("fib", "warm", spawns*fibRepeat, since(start))
 }
 
+// freeMemory collects garbage, shrinks stacks that are larger than needed, and gives back to the
+// system what is free.
+func freeMemory() {
+	debug.FreeOSMemory()
+}
+
 func benchMem() {
 	n := scaled(goroutines)
-	var started, all sync.WaitGroup
-	gate := make(chan struct{})
 	rss, pte := statusKB("VmRSS"), statusKB("VmPTE")
 	start := now()
-	started.Add(n)
-	all.Add(n)
-	parked := func() {
-		started.Done()
-		<-gate
-		all.Done()
-	}
-	for i := 0; i < n; i++ {
-		go parked()
-	}
-	started.Wait()
-	runtime.Gosched() // the last to count down may not have parked yet
+	gate, all := park(n, func() {})
 	took := since(start)
-	debug.FreeOSMemory()
+	freeMemory()
 	rss, pte = statusKB("VmRSS")-rss, statusKB("VmPTE")-pte
 	report("mem", "parked", "B", float64(rss)*1024/float64(n), took)
 	report("mem_pte", "parked", "kB", float64(pte), took)
@@ -305,18 +304,19 @@ func usage(rows map[string]func()) {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	die(2, "usage: peer-go yield N | %s", strings.Join(names, " | "))
+	die(2, "usage: peer-go yield N | mem_deep BYTES | %s", strings.Join(names, " | "))
 }
 
 func main() {
 	readScale()
 	args := os.Args[1:]
-	if len(args) == 2 && args[0] == "yield" {
+	withNumber := map[string]func(int){"yield": benchYield, "mem_deep": benchMemDeep}
+	if len(args) == 2 && withNumber[args[0]] != nil {
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 {
-			die(2, "yield: want a number of goroutines, not %q", args[1])
+			die(2, "%s: want a number, not %q", args[0], args[1])
 		}
-		benchYield(n)
+		withNumber[args[0]](n)
 		return
 	}
 	rows := map[string]func(){
@@ -331,9 +331,25 @@ func main() {
 		"sieve":       benchSieve,
 		"mutex":       benchMutex,
 		"pipeline":    benchPipeline,
+
+		"hog_latency":      benchHogLatency,
+		"stw":              benchStw,
+		"wake_latency":     benchWakeLatency,
+		"idle":             benchIdle,
+		"block_throughput": benchBlockThroughput,
+		"blocking":         benchBlocking,
 	}
 	for _, s := range streams {
 		rows["chan_stream "+s.row] = s.bench
+	}
+	if len(args) == 1 && args[0] == "rows" {
+		for name := range rows {
+			fmt.Println(name)
+		}
+		for name := range withNumber {
+			fmt.Println(name)
+		}
+		return
 	}
 	bench := rows[strings.Join(args, " ")]
 	if bench == nil {
