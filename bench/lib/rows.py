@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: which program prints which rows, and with how many processors it makes sense."""
+
+
+class Job:
+    """One program run: its name, the program with its arguments, and the rows it prints."""
+
+    def __init__(self, name, command, rows, what, peers=True, procs=None, own=()):
+        self.name = name
+        self.command = command
+        self.rows = rows
+        self.what = what  # the work, in a few words, for the page
+        self.peers = peers  # False: it has no meaning for a peer
+        self.procs = procs  # the only numbers it makes sense with; None: any
+        self.own = own  # rows that only weft's program prints
+
+
+def middle_and_worst(*names):
+    return [f"{name}_{part}" for name in names for part in ("p50", "p99")]
+
+
+JOBS = [
+    Job("yield2", ["yield", "2"], ["yield2"], "2 goroutines yield in turn"),
+    Job("yield1000", ["yield", "1000"], ["yield1000"], "1000 goroutines yield in turn"),
+    Job("spawn_join", ["spawn_join"], ["spawn_join"],
+        "batches of 1000 trivial goroutines, each batch waited for"),
+    Job("spawn_storm", ["spawn_storm"], ["spawn_storm_cold", "spawn_storm", "spawn_storm_rss"],
+        "a million trivial goroutines started at once, then waited for"),
+    Job("fib", ["fib"], ["fib"], "fork-join Fibonacci, per goroutine started"),
+    Job("skynet_join", ["skynet_join"], ["skynet_join_cold", "skynet_join"],
+        "tree of a million leaves, sums joined by wait groups"),
+    Job("skynet", ["skynet"], ["skynet_cold", "skynet"],
+        "tree of a million leaves, sums over channels"),
+    Job("pingpong", ["pingpong"], ["pingpong"], "round trip over two unbuffered channels"),
+    Job("chan_buf", ["chan_stream", "chan_buf"], ["chan_buf"],
+        "one producer, one consumer, channel with room for 128"),
+    Job("chan_mpmc", ["chan_stream", "chan_mpmc"], ["chan_mpmc"],
+        "4 producers, 4 consumers, channel with room for 128"),
+    Job("chan_unbuf_stream", ["chan_stream", "chan_unbuf_stream"], ["chan_unbuf_stream"],
+        "one producer, one consumer, unbuffered channel"),
+    Job("select4", ["select4"], ["select4"], "select over 4 unbuffered channels"),
+    Job("sieve", ["sieve"], ["sieve"], "concurrent prime sieve to the 2000th prime"),
+    Job("mutex", ["mutex"], ["mutex"], "8 goroutines, one mutex, per lock and unlock"),
+    Job("pipeline", ["pipeline"], ["pipeline"],
+        "1000 goroutines, 1000 times each: receive, 1 us of work, send"),
+    Job("mem", ["mem"], ["mem", "mem_pte"], "a million goroutines parked on a channel"),
+    Job("mem_deep2k", ["mem_deep", "2048"], ["mem_deep2k", "mem_deep2k_pte"],
+        "a million goroutines parked after calls 2 KiB deep", procs=[2]),
+    Job("mem_deep20k", ["mem_deep", "20480"], ["mem_deep20k", "mem_deep20k_pte"],
+        "a million goroutines parked after calls 20 KiB deep", procs=[2]),
+    Job("hog_latency", ["hog_latency"], middle_and_worst("hog_latency", "hog_added", "hog_wake"),
+        "round trips beside 4 goroutines that compute without a call", procs=[2]),
+    Job("block_throughput", ["block_throughput"], ["block_throughput"],
+        "1000 goroutines in nanosleep(2), 20 times 1 ms each, not annotated", procs=[2]),
+    Job("blocking_enter_exit", ["blocking"], ["blocking_enter_exit"],
+        "an annotated blocking section around a trivial C function"),
+    Job("idle", ["idle"], ["idle"], "CPU time of 10,000 parked goroutines in 10 s", procs=[2]),
+    Job("stw", ["stw"], [*middle_and_worst("stw"), "stw_switches",
+                         *middle_and_worst("stw_busy"), "stw_busy_switches"],
+        "stopping and starting the world beside 4 goroutines that compute", procs=[2]),
+    Job("wake_latency", ["wake_latency"], middle_and_worst("wake_busy", "wake_park", "wake_floor"),
+        "from the send until the goroutine that waited runs", procs=[2],
+        own=middle_and_worst("wake_floor")),
+    Job("lease_entry", ["entry"], ["lease_entry"], "entering the runtime and leaving it",
+        peers=False),
+]
+
+
+def known_names():
+    """Every name that a user may give: of jobs and of rows."""
+    return list(dict.fromkeys(name for job in JOBS for name in [job.name] + job.rows))
+
+
+def jobs_of(names):
+    """The jobs that print the named rows, in the order of the table; all for no name."""
+    return [job for job in JOBS if not names or set(names) & {job.name, *job.rows}]
