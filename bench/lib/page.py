@@ -42,7 +42,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   padding: .8rem 1rem; } .card h3 { margin: 0; font-size: 1rem; }
 .card .what { font-size: .8rem; color: var(--soft); margin: 0 0 .5rem; }
-.bar { display: grid; grid-template-columns: 5rem 1fr 9rem; gap: .5rem; align-items: center;
+.bar { display: grid; grid-template-columns: 6.5rem 1fr 9rem; gap: .5rem; align-items: center;
   font-size: .82rem; line-height: 1.7; } .bar .track { position: relative; height: .9rem; }
 .bar i { position: absolute; left: 0; top: 0; bottom: 0; min-width: 2px; background: var(--peer);
   border-radius: 0 3px 3px 0; } .bar.weft i { background: var(--weft); }

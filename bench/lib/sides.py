@@ -8,6 +8,7 @@ the argument 'rows' what it can do: whole commands, or first words whose argumen
 import os
 import re
 import shutil
+import subprocess
 
 from lib.build import OUT, ROOT, Failed, build_step, output_of
 
@@ -136,4 +137,99 @@ class Go(Peer):
         return {"GOMAXPROCS": str(procs), "GOGC": self.gogc()}
 
 
-PEERS = {"go": Go}
+class Tokio(Peer):
+    """With as many workers as there are processors."""
+
+    name = "tokio"
+    program = "peer-tokio"
+    flavor = "multi-thread"
+
+    def __init__(self):
+        super().__init__()
+        home = os.path.join(os.path.expanduser("~"), ".cargo", "bin")
+        self.cargo = shutil.which("cargo") or shutil.which("cargo", path=home)
+        self.missing = None if self.cargo else "cargo not found"
+        self.folder = os.path.join(OUT, "tokio")
+
+    def make(self):
+        # Built in a copy: cargo writes beside the sources which versions it took.
+        shutil.copytree(os.path.join(ROOT, "bench", "peers", "tokio"), self.folder,
+                        dirs_exist_ok=True)
+        env = dict(os.environ, CARGO_TARGET_DIR=os.path.join(self.folder, "target"),
+                   PATH=os.path.dirname(self.cargo) + os.pathsep + os.environ.get("PATH", ""))
+        command = [self.cargo, "build", "--release", "--quiet"]
+        build_step(self.name, command, cwd=self.folder, env=env)
+        shutil.copy2(os.path.join(self.folder, "target", "release", self.program),
+                     os.path.join(OUT, self.program))
+
+    def version(self):
+        if self.missing:
+            return self.missing
+        with open(os.path.join(self.folder, "Cargo.lock"), encoding="utf-8") as lock:
+            found = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', lock.read()))
+        rustc = output_of([os.path.join(os.path.dirname(self.cargo), "rustc"), "--version"])
+        return (f"tokio {found.get('tokio')} {self.flavor}, async-channel "
+                f"{found.get('async-channel')}, mimalloc {found.get('mimalloc')}, {rustc}")
+
+    def environment(self, procs):
+        return {"BENCH_PROCS": str(procs), "BENCH_FLAVOR": self.flavor}
+
+
+class TokioCurrentThread(Tokio):
+    """Its scheduler for one thread."""
+
+    name = "tokio-ct"
+    flavor = "current-thread"
+
+    def can(self, job, procs):
+        return procs == 1 and super().can(job, procs)
+
+
+class CPeer(Peer):
+    """A program of one file, main.c or main.cc. tool is what './weft need' is asked for."""
+
+    tool = ""
+    main = "main.cc"
+    flags = ()
+    libraries = ()
+
+    def __init__(self):
+        super().__init__()
+        self.program = "peer-" + self.name
+        done = subprocess.run([os.path.join(ROOT, "weft"), "need", *self.tool.split()], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            said = done.stdout.strip().splitlines()
+            self.missing = "not installed" + (f" ({said[-1].strip()})" if said else "")
+
+    def make(self):
+        cxx = self.main.endswith(".cc")
+        build_step(self.name, [
+            os.environ.get("CXX") or "c++" if cxx else compiler(),
+            "-std=gnu++17" if cxx else "-std=gnu11", "-O2", "-g", "-DNDEBUG", *self.flags,
+            os.path.join(self.source(), self.main), "-o", os.path.join(OUT, self.program),
+            "-Wl,-z,now", *self.libraries, "-pthread"])
+
+
+class BoostFiber(CPeer):
+    name = "boost-fiber"
+    tool = "g++ boost-fiber"
+    libraries = ("-lboost_fiber", "-lboost_context")
+
+
+class Tbb(CPeer):
+    name = "tbb"
+    tool = "g++ tbb"
+    libraries = ("-ltbb",)
+
+
+class OpenMp(CPeer):
+    name = "openmp"
+    tool = "cc"
+    main = "main.c"
+    flags = ("-fopenmp",)
+
+
+PEERS = {peer.name: peer
+         for peer in (Go, Tokio, TokioCurrentThread, BoostFiber, Tbb, OpenMp)}
