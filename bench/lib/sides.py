@@ -231,5 +231,23 @@ class OpenMp(CPeer):
     flags = ("-fopenmp",)
 
 
-PEERS = {peer.name: peer
-         for peer in (Go, Tokio, TokioCurrentThread, BoostFiber, Tbb, OpenMp)}
+class Pthreads(CPeer):
+    name = "pthreads"
+    tool = "cc"
+    main = "main.c"
+
+
+class StateThreads(CPeer):
+    """It has one thread."""
+
+    name = "state-threads"
+    tool = "cc state-threads"
+    main = "main.c"
+    libraries = ("-lst",)
+
+    def can(self, job, procs):
+        return procs == 1 and super().can(job, procs)
+
+
+PEERS = {peer.name: peer for peer in (Go, Tokio, TokioCurrentThread, BoostFiber, Tbb, OpenMp,
+                                      Pthreads, StateThreads)}
