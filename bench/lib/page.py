@@ -8,7 +8,7 @@ has a bar for each side, from zero, with a line from its smallest to its largest
 import html
 import math
 
-from lib.text import standing
+from lib.text import note_of, standing
 from lib.verdict import BUSY, number, ratio_text
 
 STRIP_DECADES = 2  # the strip ends at a hundredth and at a hundredfold
@@ -107,8 +107,7 @@ def card(entry):
     cells = {name: cell for name, cell in entry["cells"].items() if cell}
     largest = max([cell["max"] for cell in cells.values() if "max" in cell] + [1e-9])
     ordered = sorted(cells, key=lambda name: cells[name].get("median", math.inf))
-    notes = dict.fromkeys(cell["note"] for cell in cells.values() if cell.get("note"))
-    what = ", ".join([entry["what"], entry["state"], *notes])
+    what = ", ".join(filter(None, [entry["what"], entry["state"], note_of(entry)]))
     bars = "".join(bar(entry, name, cells[name], largest) for name in ordered)
     return (f'<div class="card"><h3>{esc(name_of(entry))} <span class="soft">'
             f'{esc(entry["unit"])}</span></h3><p class="what">{esc(what)}</p>{bars}</div>')

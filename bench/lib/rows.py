@@ -5,14 +5,13 @@
 class Job:
     """One program run: its name, the program with its arguments, and the rows it prints."""
 
-    def __init__(self, name, command, rows, what, peers=True, procs=None, own=()):
+    def __init__(self, name, command, rows, what, peers=True, procs=None):
         self.name = name
         self.command = command
         self.rows = rows
         self.what = what  # the work, in a few words, for the page
         self.peers = peers  # False: it has no meaning for a peer
         self.procs = procs  # the only numbers it makes sense with; None: any
-        self.own = own  # rows that only weft's program prints
 
 
 def middle_and_worst(*names):
@@ -59,8 +58,7 @@ JOBS = [
                          *middle_and_worst("stw_busy"), "stw_busy_switches"],
         "stopping and starting the world beside 4 goroutines that compute", procs=[2]),
     Job("wake_latency", ["wake_latency"], middle_and_worst("wake_busy", "wake_park", "wake_floor"),
-        "from the send until the goroutine that waited runs", procs=[2],
-        own=middle_and_worst("wake_floor")),
+        "from the send until the goroutine that waited runs", procs=[2]),
     Job("lease_entry", ["entry"], ["lease_entry"], "entering the runtime and leaving it",
         peers=False),
 ]

@@ -25,8 +25,12 @@ def ratio_of(entry, peer):
 
 
 def note_of(entry):
-    notes = [cell["note"] for cell in entry["cells"].values() if cell and cell.get("note")]
-    return ", ".join(dict.fromkeys(notes))
+    """What weft's program said beside the value, and a peer's if it said something else."""
+    notes = {name: cell["note"] for name, cell in entry["cells"].items()
+             if cell and cell.get("note")}
+    ours = notes.pop("weft", None)
+    rest = [f"{name}: {note}" for name, note in notes.items() if note != ours]
+    return ", ".join(([ours] if ours else []) + rest)
 
 
 def print_columns(lines):

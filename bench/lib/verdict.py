@@ -9,6 +9,7 @@ import statistics
 
 from lib.runner import pairs_of
 
+LEAST_ROUNDS = 2  # one has no spread
 FEW_ROUNDS = 5  # with three, spreads apart by chance are one in ten; with five, one in 126
 CLEAR = 1.2  # medians this far apart count in spite of few rounds, load or partial overlap
 BUSY = 0.1  # CPUs kept busy by others from which the figures are doubtful
@@ -21,6 +22,8 @@ def spread(runs):
 
 def established(a, b, load):
     """Whether two lists of runs differ beyond their spread; see bench/compare --help."""
+    if min(len(a), len(b)) < LEAST_ROUNDS:
+        return False
     a_min, a_mid, a_max = spread(a)
     b_min, b_mid, b_max = spread(b)
     if min(a_mid, b_mid) <= 0:

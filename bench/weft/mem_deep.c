@@ -83,7 +83,7 @@ measure(struct measure *arg)
 	snprintf(row, sizeof(row), "mem_deep%" PRId64 "k", arg->bytes / KIB);
 	bench_report(row, "parked", "B", (double)rss_kb * KIB / (double)goroutines, took);
 	snprintf(row, sizeof(row), "mem_deep%" PRId64 "k_pte", arg->bytes / KIB);
-	bench_report(row, "parked", "kB", (double)pte_kb, took);
+	bench_report(row, "parked", "B", (double)pte_kb * KIB / (double)goroutines, took);
 	weft_close(gate);
 	bench_must("weft_wg_wait", weft_wg_wait(&all));
 	weft_free(gate);

@@ -288,7 +288,7 @@ func benchMemDeep(bytes int) {
 	note = fmt.Sprintf("%d goroutines", n)
 	row := fmt.Sprintf("mem_deep%dk", bytes/kib)
 	report(row, "parked", "B", float64(rss)*kib/float64(n), took)
-	report(row+"_pte", "parked", "kB", float64(pte), took)
+	report(row+"_pte", "parked", "B", float64(pte)*kib/float64(n), took)
 	close(gate)
 	all.Wait()
 }

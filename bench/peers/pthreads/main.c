@@ -383,13 +383,12 @@ parked(void *arg)
 	return arg;
 }
 
-/* Kernel stacks are in neither figure. */
+/* Kernel stacks are not in the figure. */
 static void
 mem(void)
 {
 	int64_t count = row_scaled(PARKED);
 	int64_t rss_kb = row_status_kb("VmRSS");
-	int64_t pte_kb = row_status_kb("VmPTE");
 	struct row_time start = row_now();
 	struct row_time took;
 	char note[64];
@@ -404,11 +403,9 @@ mem(void)
 	}
 	took = row_since(start);
 	rss_kb = row_status_kb("VmRSS") - rss_kb;
-	pte_kb = row_status_kb("VmPTE") - pte_kb;
 	snprintf(note, sizeof(note), "%" PRId64 " threads", count);
 	row_note(note);
 	row_report("mem", "parked", "B", (double)rss_kb * 1024 / (double)count, took);
-	row_report("mem_pte", "parked", "kB", (double)pte_kb, took);
 	chan_close(in);
 	join_all();
 }
