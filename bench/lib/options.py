@@ -60,7 +60,7 @@ def check_file(name, path, parser):
 
 def arguments(description):
     parser = argparse.ArgumentParser(
-        prog="bench/compare", description=description, allow_abbrev=False,
+        prog="./weft bench", description=description, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="rows: " + ", ".join(job.name for job in JOBS))
     parser.add_argument("row", nargs="*", help="rows to run (all)")

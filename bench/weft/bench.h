@@ -150,14 +150,6 @@ bench_note(const char *text)
 	bench_note_text = text;
 }
 
-/* What main returns when the row cannot be had here; bench/compare reports it as missing. */
-BENCH_UNUSED static int
-bench_missing(const char *why)
-{
-	fprintf(stderr, "%s\n", why);
-	return 77;
-}
-
 BENCH_UNUSED static void
 bench_report(const char *row, const char *state, const char *unit, double value,
 	     struct bench_time took)

@@ -5,8 +5,6 @@
  */
 #include "bench.h"
 
-#ifdef weft_blocking
-
 enum { SECTIONS = 10 * 1000 * 1000 };
 
 /* The empty asm keeps the call from being optimised away. */
@@ -42,13 +40,3 @@ main(void)
 	bench_must("weft_run", weft_run(measure));
 	return 0;
 }
-
-#else
-
-int
-main(void)
-{
-	return bench_missing("this library has no weft_blocking");
-}
-
-#endif

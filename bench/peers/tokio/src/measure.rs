@@ -29,12 +29,18 @@ fn cpu() -> Duration {
 }
 
 pub fn start() -> Start {
-    Start { wall: Instant::now(), cpu: cpu() }
+    Start {
+        wall: Instant::now(),
+        cpu: cpu(),
+    }
 }
 
 impl Start {
     pub fn took(&self) -> Took {
-        Took { wall: self.wall.elapsed(), cpu: cpu() - self.cpu }
+        Took {
+            wall: self.wall.elapsed(),
+            cpu: cpu() - self.cpu,
+        }
     }
 }
 
@@ -87,7 +93,13 @@ pub fn report(row: &str, state: &str, unit: &str, value: f64, took: Took) {
 }
 
 pub fn report_ns(row: &str, state: &str, count: i64, took: Took) {
-    report(row, state, "ns", took.wall.as_nanos() as f64 / count as f64, took);
+    report(
+        row,
+        state,
+        "ns",
+        took.wall.as_nanos() as f64 / count as f64,
+        took,
+    );
 }
 
 pub fn report_ms(row: &str, state: &str, took: Took) {

@@ -172,7 +172,13 @@ pub async fn mem() {
     let took = start.took();
     let rss = status_kb("VmRSS") - rss;
     let pte = status_kb("VmPTE") - pte;
-    report("mem", "parked", "B", rss as f64 * 1024.0 / count as f64, took);
+    report(
+        "mem",
+        "parked",
+        "B",
+        rss as f64 * 1024.0 / count as f64,
+        took,
+    );
     report("mem_pte", "parked", "kB", pte as f64, took);
     gate.notify_waiters();
 }

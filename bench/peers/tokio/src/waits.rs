@@ -281,7 +281,10 @@ pub async fn mutex() {
 #[inline(never)]
 fn work(mut x: u64, steps: i64) -> u64 {
     for _ in 0..steps {
-        x = black_box(x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+        x = black_box(
+            x.wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407),
+        );
     }
     x
 }
@@ -328,7 +331,9 @@ async fn passed_on(items: i64, steps: i64) {
 pub async fn pipeline() {
     let items = scaled(ITEMS);
     let steps = steps_per_us();
-    tokio::spawn(passed_on(1 + items / 100, steps)).await.unwrap();
+    tokio::spawn(passed_on(1 + items / 100, steps))
+        .await
+        .unwrap();
     let start = start();
     tokio::spawn(passed_on(items, steps)).await.unwrap();
     report_ms("pipeline", "warm", start.took());
