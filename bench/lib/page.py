@@ -13,6 +13,7 @@ from lib.verdict import BUSY, number, ratio_text
 
 STRIP_DECADES = 2  # the strip ends at a hundredth and at a hundredfold
 MANY_STRIPS = 8  # below that the bars say it all
+CUT = 12  # bars of more than so many times weft's are cut off, or they would hide the others
 
 STYLE = """
 :root { --paper: #fbfaf7; --card: #fff; --ink: #24231f; --soft: #77736a; --line: #e3dfd5;
@@ -31,7 +32,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
   font-size: .85rem; } dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
 .strips { display: grid; grid-template-columns: repeat(auto-fill, minmax(24rem, 1fr));
   gap: .15rem 2rem; font-size: .85rem; }
-.strip { display: grid; grid-template-columns: 11.5rem 1fr 7rem; gap: .5rem; align-items: center; }
+.strip { display: grid; grid-template-columns: 11rem 1fr 9.5rem; gap: .5rem; align-items: center; }
 .strip .track { position: relative; height: .8rem; border-left: 1px solid var(--line);
   border-right: 1px solid var(--line); }
 .strip .track::before { content: ""; position: absolute; left: 50%; top: -.15rem; bottom: -.15rem;
@@ -48,6 +49,8 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
   border-radius: 0 3px 3px 0; } .bar.weft i { background: var(--weft); }
 .bar.best i { background: var(--best); } .bar.weft { font-weight: 600; }
 .bar.weft span { color: var(--weft); }
+.bar i.cut { border-radius: 0; mask-image: linear-gradient(90deg, #000 70%, #0000);
+  -webkit-mask-image: linear-gradient(90deg, #000 70%, #0000); }
 .bar u { position: absolute; top: 50%; height: 0; min-width: 1px;
   border-top: 1px solid var(--whisker); }
 .ratio { color: var(--soft); } footer { margin-top: 2.5rem; font-size: .85rem; color: var(--soft); }
@@ -92,13 +95,14 @@ def bar(entry, name, cell, largest):
         why = next(iter(cell))
         return (f'<div class="bar {kinds}"><span>{esc(name)}</span>'
                 f'<span class="soft" title="{esc(cell[why])}">{esc(why)}</span><span></span></div>')
-    at = {key: max(0.0, cell[key] / largest * 100) for key in ("median", "min", "max")}
+    at = {key: min(100.0, max(0.0, cell[key] / largest * 100)) for key in ("median", "min", "max")}
+    cut = ' class="cut"' if cell["median"] > largest else ""
     said = number(cell["median"])
     if name != "weft" and name in entry["ratios"]:
         said += f' <span class="ratio">weft × {ratio_text(entry["ratios"][name])}</span>'
     tip = f"{number(cell['min'])} to {number(cell['max'])} {entry['unit']}"
     return (f'<div class="bar {kinds}" title="{esc(tip)}"><span>{esc(name)}</span>'
-            f'<span class="track"><i style="width:{at["median"]:.2f}%"></i>'
+            f'<span class="track"><i{cut} style="width:{at["median"]:.2f}%"></i>'
             f'<u style="left:{at["min"]:.2f}%;width:{at["max"] - at["min"]:.2f}%"></u></span>'
             f'<span class="num">{said}</span></div>')
 
@@ -106,6 +110,9 @@ def bar(entry, name, cell, largest):
 def card(entry):
     cells = {name: cell for name, cell in entry["cells"].items() if cell}
     largest = max([cell["max"] for cell in cells.values() if "max" in cell] + [1e-9])
+    ours = cells.get("weft", {}).get("median", 0)
+    if ours > 0:
+        largest = min(largest, CUT * ours)
     ordered = sorted(cells, key=lambda name: cells[name].get("median", math.inf))
     what = ", ".join(filter(None, [entry["what"], entry["state"], note_of(entry)]))
     bars = "".join(bar(entry, name, cells[name], largest) for name in ordered)
@@ -142,8 +149,8 @@ def head(known, results):
 
 def foot(results):
     lines = ["Bars are medians from zero, shorter is better; the thin line goes from the smallest "
-             "run to the largest. A ratio is weft's median over the peer's and stands only where "
-             "the runs establish it, else ~."]
+             f"run to the largest. One that fades out is more than {CUT} times weft's. A ratio is "
+             "weft's median over the peer's and stands only where the runs establish it, else ~."]
     for what, found in (("missing", results.missing), ("failed", results.failures)):
         lines += [f"{what}: {side} {job} {procs}P: {reason}"
                   for (job, procs, side), reason in found.items()]
