@@ -231,11 +231,8 @@ configure_run(void)
 static uint32_t
 pick_procs(void)
 {
-	int cpus = os_cpu_count();
-	int64_t n = env_number("WEFT_PROCS", 1, WF_PROCS_MAX, config.procs ? config.procs : cpus,
-			       "the number of procs is 1 to 1024");
-
-	return n < 1 ? 1 : n > WF_PROCS_MAX ? WF_PROCS_MAX : (uint32_t)n;
+	return wf_autoprocs_start((uint32_t)env_number("WEFT_PROCS", 1, WF_PROCS_MAX, config.procs,
+						       "the number of procs is 1 to 1024"));
 }
 
 /* Goroutine 1 into the global queue, all Ps but one idle, and the first M with that one. */

@@ -218,11 +218,15 @@ os_on_fork_child(void (*fn)(void))
 int
 os_cpu_count(void)
 {
-	cpu_set_t set;
+	unsigned long mask[1024]; /* 65536 CPUs: cpu_set_t has room for 1024 only */
+	long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+	int n = 0;
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		return CPU_COUNT(&set);
-	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (bytes < 0)
+		return (int)sysconf(_SC_NPROCESSORS_ONLN);
+	for (size_t i = 0; i < (size_t)bytes / sizeof(mask[0]); i++)
+		n += __builtin_popcountl(mask[i]);
+	return n;
 }
 
 /* ---- memory */
@@ -406,6 +410,27 @@ os_thread_blocked(int fd)
 	ssize_t n = pread(fd, &first, 1, 0);
 
 	return n < 0 ? -errno : n == 1 && first != 'r';
+}
+
+int
+os_open_read(const char *path)
+{
+	if (fault("open"))
+		return -EMFILE;
+	return result(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+int
+os_read(int fd, void *buf, size_t bytes)
+{
+	ssize_t n;
+
+	if (fault("read"))
+		return -EIO;
+	do
+		n = read(fd, buf, bytes);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (int)n;
 }
 
 void

@@ -56,6 +56,9 @@ int os_write_all(int fd, const void *buf, size_t bytes);
 /* A descriptor to ask os_thread_blocked through, or -errno; os_close when done. */
 int os_thread_watch(int tid);
 int os_thread_blocked(int fd); /* 1: it sleeps in the kernel; 0: it runs, or could; or -errno */
+/* A file to read from the start: a descriptor, or -errno. os_read: bytes, 0 at the end, -errno. */
+int os_open_read(const char *path);
+int os_read(int fd, void *buf, size_t bytes);
 void os_close(int fd);
 void *os_map_file(const char *path, size_t *bytes); /* read-only; NULL: it cannot be */
 /* Copies memory that may not be there: 0, or -errno and nothing is known. */

@@ -194,9 +194,10 @@ struct wf_sched {
 	wf_a32 main_done;                       /* goroutine 1 is over: the run is about to end */
 	wf_a32 stopping;                        /* the world is asked to stop */
 	wf_a32 procs;
-	wf_a64 run;       /* number of this run */
-	wf_a64 id_next;   /* goroutine ids handed out in batches */
-	wf_a64 coarse_ns; /* clock, as of the monitor's last look */
+	wf_a32 auto_procs; /* nobody has named a number: it follows what the system grants */
+	wf_a64 run;        /* number of this run */
+	wf_a64 id_next;    /* goroutine ids handed out in batches */
+	wf_a64 coarse_ns;  /* clock, as of the monitor's last look */
 	wf_a32 monitor_sleeps;
 	wf_a32 computing; /* Ms in user code whose P was taken */
 	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */

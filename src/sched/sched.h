@@ -90,6 +90,11 @@ void wf_stop_here(struct wf_m *m); /* on g0: give the P to the stopper, sleep */
 bool wf_stop_take(struct wf_p *p); /* P in hand: the stopper wants it? then it has it */
 void wf_each_p(struct wf_m *m, void (*fn)(struct wf_p *p));
 void wf_safepoint_run(struct wf_p *p);
+int wf_world_resize(struct wf_m *m, uint32_t n); /* world lock held; 0 or -ENOMEM */
+
+/* autoprocs.c: the number of Ps when nobody names one */
+uint32_t wf_autoprocs_start(uint32_t named);
+void wf_autoprocs_look(struct wf_m *m, int64_t now); /* the monitor */
 
 /* sysmon.c */
 int wf_monitor_start(void);

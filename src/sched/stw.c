@@ -249,6 +249,7 @@ wf_world_lock(struct wf_m *m)
 {
 	while (!wf_world_try()) {
 		if (!m->plain) {
+			os_yield(); /* the holder may be the monitor, about to ask for our P */
 			m = wf_yield(m, WF_PEND_YIELD);
 		} else if (at_load_acq(&wf_sched.phase) == WF_UP) { /* acq: as in enter_plain */
 			os_yield();
@@ -271,6 +272,20 @@ move_to_p0(struct wf_m *m)
 	wf_p_acquire(m, wf_sched.allp[0]);
 }
 
+/* World lock held. 0, or -ENOMEM and nothing has changed. */
+int
+wf_world_resize(struct wf_m *m, uint32_t n)
+{
+	int rc;
+
+	wf_world_stop(m);
+	if (!m->plain && wf_m_p(m)->id >= n)
+		move_to_p0(m);
+	rc = wf_p_resize(n);
+	wf_world_start(m);
+	return rc;
+}
+
 WF_EXPORT int
 weft_set_procs(int n)
 {
@@ -283,12 +298,10 @@ weft_set_procs(int n)
 	m = wf_enter(WF_CALL_B);
 	if (!m || !(m = wf_world_lock(m)))
 		return -ENOTSUP;
-	wf_world_stop(m);
-	old = at_load_rlx(&wf_sched.procs); /* rlx: the world is stopped */
-	if (!m->plain && wf_m_p(m)->id >= (uint32_t)n)
-		move_to_p0(m);
-	rc = wf_p_resize((uint32_t)n);
-	wf_world_start(m);
+	old = at_load_rlx(&wf_sched.procs); /* rlx: under the world lock */
+	rc = wf_world_resize(m, (uint32_t)n);
+	if (rc == 0)
+		at_store_rlx(&wf_sched.auto_procs, 0); /* rlx: under the world lock, PROCS-1 */
 	wf_world_done();
 	wf_leave(m);
 	return rc < 0 ? rc : (int)old;

@@ -275,6 +275,7 @@ look(int64_t now, int64_t slept)
 	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
 		forget_samples(now);
 	mon.seen = now;
+	wf_autoprocs_look(mon.m, now);
 	did = wake_for_waiting_work();
 	return retake(now) || did;
 }

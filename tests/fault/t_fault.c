@@ -179,6 +179,18 @@ TEST(futex_returns_for_no_reason)
 	try_each("futex_spurious", 6);
 }
 
+/* No cgroup can be read: the affinity mask alone counts. */
+TEST(files_cannot_be_read)
+{
+	unsetenv("WEFT_PROCS");
+	for (int n = 1; n <= 6; n++) {
+		expect_survives("open", n, true);
+		expect_survives("open", n, false);
+		expect_survives("read", n, true);
+		expect_survives("read", n, false);
+	}
+}
+
 TEST(without_faults_the_program_runs)
 {
 	static char out[4096];

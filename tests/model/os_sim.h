@@ -5,5 +5,7 @@
 
 /* In setup: a new kernel for this execution. Clock, threads and all reserved memory start over. */
 void os_sim_reset(void);
+/* From now on the affinity mask has n CPUs; two at first. */
+void os_sim_cpus(int n);
 
 #endif

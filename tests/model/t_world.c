@@ -6,7 +6,7 @@
  * for ever, no CHECK fails (LOOP-1, LOOP-2 and all others stand in the code), no deadlock is reported where there is none. While the monitor looks
  * every M sleeps only if nothing is queued: what it could repair is a violation here.
  * The library's variables are put back before each execution, so that all begin alike.
- * sources: tests/model/mark.c src/init.c src/base/lock.c src/core/?*.c src/obs/?*.c src/sched/?*.c src/wait/?*.c tests/model/mark.c tests/model/os_sim.c src/arch/x86_64.S -Wl,--wrap=os_sleep_ns,--wrap=os_thread_count
+ * sources: tests/model/mark.c src/init.c src/base/lock.c src/base/cgroup.c src/core/?*.c src/obs/?*.c src/sched/?*.c src/wait/?*.c tests/model/mark.c tests/model/os_sim.c src/arch/x86_64.S -Wl,--wrap=os_sleep_ns,--wrap=os_thread_count,--wrap=wf_deadlock_report
  */
 #include "explore.h"
 #include "mark.h"
@@ -82,6 +82,8 @@ wf_say_to(int fd, const char *fmt, ...)
 	sim_note("says %s", fmt);
 }
 
+static bool helped; /* by a thread of the program, also while the monitor sleeps */
+
 void __real_os_sleep_ns(int64_t ns);
 void __wrap_os_sleep_ns(int64_t ns);
 
@@ -90,7 +92,8 @@ void
 __wrap_os_sleep_ns(int64_t ns)
 {
 	__real_os_sleep_ns(ns);
-	if (wf_sched.phase.v != WF_UP || wf_sched.nmidle != wf_sched.nm || wf_sched.stopping.v)
+	if (helped || wf_sched.phase.v != WF_UP || wf_sched.nmidle != wf_sched.nm ||
+	    wf_sched.stopping.v)
 		return;
 	if (wf_globq.list.size > 0)
 		sim_fail("every M sleeps, and the global queue has %u", wf_globq.list.size);
@@ -111,6 +114,7 @@ static struct {
 	int ran, results;
 	wf_a32 up; /* goroutine 1 runs */
 	int plain; /* threads of the program, but for the one that calls weft_run */
+	wf_a32 deadlocked;
 } s;
 
 /* A site of its own each time: what the library learns of it is part of an execution. */
@@ -164,6 +168,7 @@ reset(void)
 	os_sim_reset();
 	vars_reset();
 	memset(&s, 0, sizeof(s));
+	helped = false;
 	nsites = 0;
 	wf_trace_hook = on_change;
 	sim_name(&wf_sched.nmspinning, "nmspinning");
@@ -385,6 +390,95 @@ main_resize(void *arg)
 
 WORLD(resize, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_resize, NULL, false}},
 		    .random = 20000};
+
+/* ---- procs follow the system: the monitor is the one who stops the world */
+
+static int
+main_procs_follow(void *arg)
+{
+	(void)arg;
+	os_sim_cpus(1);
+	loud();
+	go(yielder, &s.wg);
+	go(child, &s.wg);
+	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
+	SIM_CHECK(s.ran == 2);
+	os_sim_cpus(3);
+	weft_yield();
+	SIM_CHECK(weft_procs() >= 1 && weft_procs() <= 3);
+	return 0;
+}
+
+WORLD(procs_follow, 0) = {WORLD_LIMITS, .setup = reset,
+			  .threads = {{run_procs_follow, NULL, false}}, .early = 2,
+			  .random = 20000};
+
+/* PROCS-1, PROCS-2: whatever the monitor is about to do, a number that was named stays. */
+static int
+main_procs_named(void *arg)
+{
+	int old;
+
+	(void)arg;
+	os_sim_cpus(1);
+	loud();
+	old = weft_set_procs(2);
+	SIM_CHECK(old == 1 || old == 2);
+	go(child, &s.wg);
+	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
+	SIM_CHECK(weft_procs() == 2);
+	return 0;
+}
+
+WORLD(procs_named, 0) = {WORLD_LIMITS, .setup = reset,  .threads = {{run_procs_named, NULL, false}},
+			 .early = 1,   .random = 20000, .mutants = {SIM_MUTANT(MUT_PROCS_STALE)}};
+
+/* Goroutine 1 may go to sleep while the monitor has stopped the world: all the same it is seen that
+   nobody can run. The one who sees it is given help here, instead of the end. */
+
+void __real_wf_deadlock_report(uint64_t seq);
+void __wrap_wf_deadlock_report(uint64_t seq);
+
+void
+__wrap_wf_deadlock_report(uint64_t seq)
+{
+	if (!helped) {
+		__real_wf_deadlock_report(seq);
+		return;
+	}
+	at_store_rel(&s.deadlocked, 1);
+	sim_wake(&s.deadlocked, SIM_THREADS);
+}
+
+static void
+helper(void *arg)
+{
+	(void)arg;
+	while (!at_load_acq(&s.deadlocked))
+		sim_futex_wait(&s.deadlocked, 0, false);
+	weft_wg_done(&s.wg2);
+}
+
+static int
+main_procs_deadlock(void *arg)
+{
+	(void)arg;
+	os_sim_cpus(1);
+	helped = true;
+	weft_wg_add(&s.wg2, 1);
+	loud();
+	SIM_CHECK(weft_wg_wait(&s.wg2) == 0);
+	SIM_CHECK(at_load_acq(&s.deadlocked));
+	sim_quiet(true);
+	return 0;
+}
+
+WORLD(procs_deadlock, 0) = {WORLD_LIMITS,
+			    .setup = reset_plain,
+			    .threads = {{run_procs_deadlock, NULL, false}, {helper, NULL, false}},
+			    .early = 1,
+			    .random = 20000,
+			    .mutants = {SIM_MUTANT(MUT_PROCS_UNCHECKED)}};
 
 /* ---- a goroutine that blocks its thread: the monitor takes its P, the other one runs */
 
