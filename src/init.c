@@ -27,6 +27,7 @@
 enum {
 	STACK_DEFAULT = 256 << 10,
 	THREADS_DEFAULT = 10000, /* Go's limit */
+	REAP_MS = 5000,          /* idle threads: longer than the pauses of most bursts */
 };
 
 struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
@@ -37,6 +38,7 @@ static struct weft_config config; /* as set by weft_configure */
 static struct {
 	bool fence, shuffle, say, census;
 	int guard; /* -1: the best */
+	int reap_ms;
 } debug;
 static struct {
 	struct wf_note done; /* goroutine 1 is over */
@@ -88,6 +90,13 @@ debug_word(const char *word, size_t len, const char *name, const char **value)
 	return true;
 }
 
+/* One to seven digits, and nothing else. */
+static bool
+debug_number(const char *v, const char *end)
+{
+	return end > v && end - v <= 7 && strspn(v, "0123456789") == (size_t)(end - v);
+}
+
 /* WEFT_DEBUG=name=value,...  */
 static void
 read_debug(void)
@@ -96,6 +105,7 @@ read_debug(void)
 
 	memset(&debug, 0, sizeof(debug));
 	debug.guard = -1;
+	debug.reap_ms = REAP_MS;
 	for (const char *s = all; s && *s;) {
 		size_t len = strcspn(s, ",");
 
@@ -109,14 +119,16 @@ read_debug(void)
 			debug.census = *v != '0';
 		else if (debug_word(s, len, "guard", &v) && *v >= '0' && *v <= '2')
 			debug.guard = *v - '0';
+		else if (debug_word(s, len, "reap_ms", &v) && debug_number(v, s + len))
+			debug.reap_ms = atoi(v);
 		else
 			bad_env("WEFT_DEBUG", s,
 				"known words: fence=1 (enter the runtime with a fence, as "
 				"without membarrier), shuffle=1 (random order), guard=0|1|2 (stack "
 				"guards: "
 				"madvise, mprotect, canary), stacks=1 (most stack used, at the "
-				"end), say=1 "
-				"(what was chosen at start); several with commas");
+				"end), reap_ms=N (idle threads end after that), say=1 "
+				"(what was chosen, at start and later); several with commas");
 		s += len + (s[len] == ',');
 	}
 }
@@ -215,6 +227,7 @@ configure_run(void)
 	wf_sched.seed = pick_seed();
 	wf_sched.randomize = debug.shuffle;
 	wf_sched.debug = debug.say;
+	wf_sched.reap_ns = (int64_t)debug.reap_ms * 1000000;
 #ifdef WF_TORTURE
 	wf_sched.randomize = true;
 #endif

@@ -223,6 +223,7 @@ struct wf_sched {
 	bool fenced;    /* no membarrier: entering the runtime needs a fence */
 	uint32_t held;  /* WF_HELD or WF_FENCED */
 	bool debug;
+	int64_t reap_ns; /* an idle thread more than needed ends after this */
 };
 
 extern struct wf_sched wf_sched;

@@ -30,7 +30,9 @@ struct stack_class {
 	uint64_t promised; /* to goroutines, and in the hands of Ps */
 	void **depot;      /* free slots; index 0 is the coldest */
 	uint32_t depot_count;
-	uint32_t cool; /* the lowest of them have no pages */
+	uint32_t cool;   /* the lowest of them have no pages */
+	uint32_t low;    /* the fewest there were since the last mark ... */
+	uint32_t unused; /* ... and between the two before: so many were not needed */
 	uint32_t nchunks, cut_chunk;
 	struct chunk *chunks;
 };
@@ -310,6 +312,10 @@ depot_pop(struct stack_class *k)
 
 	if (k->cool > k->depot_count)
 		k->cool = k->depot_count;
+	if (k->low > k->depot_count)
+		k->low = k->depot_count;
+	if (k->unused > k->depot_count)
+		k->unused = k->depot_count;
 	return slot;
 }
 
@@ -422,25 +428,37 @@ wf_stack_flush(struct wf_p *p)
 	}
 }
 
-/* A range of the depot is taken out, so that the system calls happen without the lock. */
-static void
-trim_class(struct stack_class *k, int class)
+/* Slots with pages that the class can do without. */
+static uint32_t
+spare(const struct stack_class *k, uint32_t unused)
 {
-	enum { BATCH = 64 };
+	uint32_t end = k->depot_count < TRIM_KEEP ? 0 : k->depot_count - TRIM_KEEP;
+
+	wf_assert_held(&k->lock);
+	end = end < unused ? end : unused;
+	return k->cool < end ? end - k->cool : 0;
+}
+
+/* A range of the depot is taken out, so that the system calls happen without the lock. It is what
+   one P's cache may hold, which STK-1 allows for. */
+static uint32_t
+trim_class(struct stack_class *k, int class, uint32_t most)
+{
+	enum { BATCH = WF_STACK_CACHE };
 	void *slots[BATCH];
+	uint32_t done = 0, n;
 
-	for (;;) {
-		uint32_t n = 0;
-
+	do {
 		wf_lock(&k->lock);
+		n = spare(k, k->unused);
+		n = n < BATCH ? n : BATCH;
+		n = n < most - done ? n : most - done;
 		/* index 0 is the coldest; below k->cool all have given their pages back */
-		while (n < BATCH && k->cool + TRIM_KEEP < k->depot_count) {
-			slots[n++] = k->depot[k->cool];
+		for (uint32_t i = 0; i < n; i++) {
+			slots[i] = k->depot[k->cool];
 			k->depot[k->cool] = k->depot[--k->depot_count];
 		}
 		wf_unlock(&k->lock);
-		if (n == 0)
-			return;
 		for (uint32_t i = 0; i < n; i++)
 			cool(slots[i], class, true);
 		wf_lock(&k->lock);
@@ -449,14 +467,47 @@ trim_class(struct stack_class *k, int class)
 			k->depot[k->cool++] = slots[i];
 		}
 		wf_unlock(&k->lock);
-	}
+		done += n;
+	} while (n > 0);
+	return done;
 }
 
 void
-wf_stack_trim(void)
+wf_stack_mark(void)
 {
+	for (int class = 0; class < WF_STACK_CLASSES; class ++) {
+		struct stack_class *k = &classes[class];
+
+		wf_lock(&k->lock);
+		k->unused = k->low;
+		k->low = k->depot_count;
+		wf_unlock(&k->lock);
+	}
+}
+
+uint32_t
+wf_stack_trim(uint32_t most)
+{
+	uint32_t done = 0;
+
 	for (int class = 0; class < WF_STACK_CLASSES; class ++)
-		trim_class(&classes[class], class);
+		done += trim_class(&classes[class], class, most - done);
+	return done;
+}
+
+bool
+wf_stack_warm(void)
+{
+	bool warm = false;
+
+	for (int class = 0; class < WF_STACK_CLASSES && !warm; class ++) {
+		struct stack_class *k = &classes[class];
+
+		wf_lock(&k->lock);
+		warm = spare(k, UINT32_MAX) > 0;
+		wf_unlock(&k->lock);
+	}
+	return warm;
 }
 
 void

@@ -75,8 +75,11 @@ size_t wf_stack_used(void *slot, int class);
 bool wf_stack_has(const void *at); /* an address on the stack of a goroutine, now or once */
 /* Holder of p, or the world stopped: everything that p has cached goes to the depot. */
 void wf_stack_flush(struct wf_p *p);
-/* Any thread: free slots give their pages back, all but the newest few of each class. */
-void wf_stack_trim(void);
+/* Any thread. Between two marks some free slots were not needed: up to most of these give their
+   pages back; how many did. The newest few of each class never do. */
+void wf_stack_mark(void);
+uint32_t wf_stack_trim(uint32_t most);
+bool wf_stack_warm(void); /* some have still to */
 void wf_stack_count(uint64_t *in_use,
 		    uint64_t *cached); /* over all classes; Ps' caches not included */
 

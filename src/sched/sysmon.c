@@ -21,6 +21,8 @@
 
 #include <errno.h>
 
+static const int64_t TRIM_NS =
+    INT64_C(2000000000); /* a stack unused for this long gives its pages back */
 static const int64_t LOOK_MIN_NS = 50000, LOOK_MAX_NS = 10000000;
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
@@ -28,9 +30,10 @@ static const int64_t SLICE_NS = 0; /* take whatever can be taken */
 static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 #endif
 enum {
-	BLOCKED_LOOKS = 2,   /* in a row, with the same tick: it is no passing wait */
-	QUIET_LOOKS = 50,    /* looks without an event before backing off */
-	QUIET_TRIM = 250,    /* looks until memory is given back: two seconds */
+	BLOCKED_LOOKS = 2, /* in a row, with the same tick: it is no passing wait */
+	QUIET_LOOKS = 50,  /* looks without an event before backing off */
+	QUIET_TRIM = 250,  /* looks until the Ps' caches are emptied: two seconds */
+	TRIM_SLOTS = 512,  /* stacks that give their pages back in one look: about a millisecond */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
 };
 
@@ -40,6 +43,8 @@ static struct {
 	wf_a32 stop;
 	struct wf_m *m;
 	int64_t seen;
+	int64_t marked; /* see give_back */
+	bool trims;
 	bool said_full;
 } mon;
 
@@ -255,7 +260,7 @@ wf_monitor_wake(void)
 		wf_note_wake(&mon.note);
 }
 
-/* Nothing has happened for seconds: memory kept for the next burst goes back. */
+/* Nothing has happened for seconds: what the Ps keep for the next burst goes where it can cool. */
 static void
 trim(void)
 {
@@ -263,7 +268,20 @@ trim(void)
 		return;
 	wf_each_p(mon.m, wf_stack_flush);
 	wf_world_done();
-	wf_stack_trim();
+}
+
+/* Stacks that a burst has left, and nobody needed since: a few at each look. Asleep for good only
+   when there are none. */
+static void
+give_back(int64_t now)
+{
+	if (now - mon.marked >= TRIM_NS) {
+		mon.marked = now;
+		mon.trims = true;
+		wf_stack_mark();
+	}
+	if (mon.trims)
+		mon.trims = wf_stack_trim(TRIM_SLOTS) > 0;
 }
 
 static bool
@@ -276,6 +294,7 @@ look(int64_t now, int64_t slept)
 		forget_samples(now);
 	mon.seen = now;
 	wf_autoprocs_look(mon.m, now);
+	give_back(now);
 	did = wake_for_waiting_work();
 	return retake(now) || did;
 }
@@ -308,7 +327,7 @@ monitor_main(void *arg)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
 		else if (quiet == QUIET_TRIM)
 			trim();
-		else if (quiet > QUIET_TRIM && all_idle())
+		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm())
 			deep_sleep();
 	}
 	stop_watching();

@@ -20,7 +20,6 @@
 enum {
 	MS_PER_MAP = 32,
 };
-static const int64_t REAP_NS = INT64_C(5000000000); /* an idle thread more than needed ends */
 
 struct wf_m wf_m_unknown; /* lease NONE; shared by all threads that have not called yet */
 #ifndef WF_SIM
@@ -284,7 +283,7 @@ wf_m_stop(struct wf_m *m)
 	}
 	idle_link(m);
 	unlock_and_check();
-	while (!wf_note_sleep(&m->note, REAP_NS, &m->futexes)) {
+	while (!wf_note_sleep(&m->note, wf_sched.reap_ns, &m->futexes)) {
 		bool end;
 
 		wf_lock(&wf_sched.lock);

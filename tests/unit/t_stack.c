@@ -181,6 +181,62 @@ TEST(deep_pages_go_back_with_the_slot)
 		EXPECT(wf_stack_used(slot[i], class) <= 8 * page);
 }
 
+enum { KEPT = 64 }; /* of each class keep their pages */
+
+static int
+resident(void **slot)
+{
+	int n = 0;
+
+	for (int i = 0; i < MANY; i++)
+		n += wf_stack_used(slot[i], class) > 0;
+	return n;
+}
+
+static void
+give_many(void **slot)
+{
+	for (int i = 0; i < MANY; i++) {
+		wf_stack_give(NULL, class, slot[i]);
+		wf_stack_unreserve(&p.cache, class);
+	}
+}
+
+/* What was not needed between two marks, and no more of it than asked for. */
+TEST(unused_slots_give_their_pages_back)
+{
+	void *slot[MANY];
+
+	set_up();
+	class = 2;
+	take_many(slot);
+	give_many(slot);
+	EXPECT_EQ(resident(slot), MANY);
+	EXPECT(wf_stack_warm());
+	EXPECT_EQ(wf_stack_trim(MANY), 0);
+	wf_stack_mark(); /* they were in use since the last mark, which was never */
+	EXPECT_EQ(wf_stack_trim(MANY), 0);
+	EXPECT_EQ(resident(slot), MANY);
+	wf_stack_mark();
+	EXPECT_EQ(wf_stack_trim(100), 100);
+	EXPECT_EQ(resident(slot), MANY - 100);
+	EXPECT(wf_stack_warm());
+	EXPECT_EQ(wf_stack_trim(MANY), MANY - 100 - KEPT);
+	EXPECT_EQ(resident(slot), KEPT);
+	EXPECT(!wf_stack_warm());
+	EXPECT_EQ(wf_stack_trim(MANY), 0);
+
+	/* needed again: the next two marks count */
+	take_many(slot);
+	give_many(slot);
+	wf_stack_mark();
+	EXPECT_EQ(wf_stack_trim(MANY), 0);
+	EXPECT(wf_stack_warm());
+	wf_stack_mark();
+	EXPECT_EQ(wf_stack_trim(MANY), MANY - KEPT);
+	EXPECT_EQ(resident(slot), KEPT);
+}
+
 static enum wf_guard kind;
 
 static void

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* t_shrink.c: what a burst needed goes back by itself: threads, and the memory of stacks. */
+#include "integ/helpers.h"
+
+#include <time.h>
+
+static void
+nap(void)
+{
+	const struct timespec ts = {.tv_nsec = 5000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- threads */
+
+enum { BLOCKERS = 200 };
+
+static int gate[2];
+
+static int
+blocks_in_read(void)
+{
+	char c;
+
+	EXPECT_EQ(read(gate[0], &c, 1), 1);
+	return 0;
+}
+
+static int
+threads(void)
+{
+	return count_entries("task") - 2;
+}
+
+/* Every one of them blocks its thread; then all go on. The limits are the test's: a wait in vain
+   ends with it. */
+static int
+burst_of_blockers(void)
+{
+	for (int round = 0; round < 2; round++) {
+		struct weft_wg wg = {0};
+		char c[BLOCKERS] = {0};
+
+		for (int i = 0; i < BLOCKERS; i++)
+			EXPECT(weft_wg_go(&wg, blocks_in_read) > 0);
+		while (threads() < BLOCKERS)
+			weft_yield();
+		EXPECT_EQ(write(gate[1], c, sizeof(c)), (int)sizeof(c));
+		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		/* procs + 2, the monitor, the caller of weft_run, and one of a sanitizer */
+		while (threads() > 2 + 2 + 2 + 1)
+			nap();
+	}
+	return 0;
+}
+
+/* M-1: those that end leave the list of the idle ones; the rest still works. */
+TEST(threads_of_a_burst_end_by_themselves)
+{
+	use_procs(2);
+	setenv("WEFT_DEBUG", "reap_ms=50", 1);
+	EXPECT_EQ(pipe(gate), 0);
+	EXPECT_EQ(weft_run(burst_of_blockers), 0);
+}
+
+/* ---- memory; the sanitizers keep it on purpose */
+
+#if !defined(WF_ASAN) && !defined(WF_TSAN)
+
+static struct weft_wg open_gate;
+static int parked;
+
+struct touches {
+	size_t bytes;
+};
+
+static int
+touches(struct touches *a)
+{
+	volatile char deep[a->bytes];
+
+	for (size_t i = 0; i < a->bytes; i += 512)
+		deep[i] = 1;
+	add(&parked, 1);
+	return weft_wg_wait(&open_gate);
+}
+
+/* Pages that n goroutines, parked at the same time, add. */
+static long
+peak(int n, size_t bytes)
+{
+	struct weft_attr attr = {.stack_bytes = 64 << 10};
+	long before = resident_pages(), growth;
+
+	store(&parked, 0);
+	weft_wg_add(&open_gate, 1);
+	for (int i = 0; i < n; i++)
+		EXPECT(weft_go_with(&attr, touches, bytes) > 0);
+	while (load(&parked) < n)
+		weft_yield();
+	growth = resident_pages() - before;
+	EXPECT(growth > (long)((size_t)n * bytes / 4096));
+	weft_wg_done(&open_gate);
+	expect_alone();
+	return growth;
+}
+
+/* A tenth of what the peak added remains, or less. */
+static void
+wait_for_fall(long before, long growth)
+{
+	while (resident_pages() > before + growth / 10)
+		nap();
+}
+
+static int
+peak_and_fall(void)
+{
+	long before = resident_pages();
+
+	wait_for_fall(before, peak(scaled(100000), 8000));
+	return 0;
+}
+
+TEST(memory_of_a_peak_goes_back)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(peak_and_fall), 0);
+}
+
+/* The monitor has already seen a quiet time, and nothing it had to do since. */
+static int
+peaks_and_falls(void)
+{
+	long before = resident_pages();
+
+	for (int i = 0; i < 3; i++)
+		wait_for_fall(before, peak(scaled(10000), 8000));
+	return 0;
+}
+
+TEST(memory_of_every_peak_goes_back)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(peaks_and_falls), 0);
+}
+
+/* Somebody always computes past a slice while others wait: the monitor is never idle. */
+static int stop;
+
+/* Longer than a slice, while others wait: each time the P is taken. */
+static int
+hog(void)
+{
+	while (!load(&stop)) {
+		struct timespec from, now;
+
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		do
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		while ((now.tv_sec - from.tv_sec) * 1000000000 + now.tv_nsec - from.tv_nsec <
+		       30000000);
+		weft_yield();
+	}
+	return 0;
+}
+
+static int
+falls_while_busy(void)
+{
+	struct weft_wg wg = {0};
+	long before = resident_pages(), growth = peak(scaled(10000), 8000);
+
+	for (int i = 0; i < 4; i++)
+		EXPECT(weft_wg_go(&wg, hog) > 0);
+	wait_for_fall(before, growth);
+	store(&stop, 1);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	return 0;
+}
+
+TEST(memory_goes_back_while_others_are_busy)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(falls_while_busy), 0);
+}
+
+#endif
