@@ -68,13 +68,13 @@ env_number(const char *name, int64_t lo, int64_t hi, int64_t otherwise, const ch
 		bad_env(name, s, want);
 	n = strtoll(s, &end, 10);
 	if (*end == 'k' || *end == 'K') {
-		n = n > (1LL << 50) ? n : n * 1024;
+		n = n > (1LL << 50) ? INT64_MAX : n * 1024;
 		end++;
 	} else if (*end == 'm' || *end == 'M') {
-		n = n > (1LL << 40) ? n : n * 1024 * 1024;
+		n = n > (1LL << 40) ? INT64_MAX : n * 1024 * 1024;
 		end++;
 	}
-	if (*end || n < lo || n > hi)
+	if (*end || n < lo || n > hi || n == INT64_MAX) /* that is also: too large for strtoll */
 		bad_env(name, s, want);
 	return n;
 }
@@ -87,6 +87,18 @@ debug_word(const char *word, size_t len, const char *name, const char **value)
 	if (len < n || strncmp(word, name, n) != 0 || word[n] != '=')
 		return false;
 	*value = word + n + 1;
+	return true;
+}
+
+/* A word that is 0 or 1. */
+static bool
+debug_flag(const char *word, size_t len, const char *name, bool *flag)
+{
+	const char *v;
+
+	if (!debug_word(word, len, name, &v) || word + len - v != 1 || (*v != '0' && *v != '1'))
+		return false;
+	*flag = *v == '1';
 	return true;
 }
 
@@ -109,15 +121,13 @@ read_debug(void)
 	for (const char *s = all; s && *s;) {
 		size_t len = strcspn(s, ",");
 
-		if (debug_word(s, len, "fence", &v))
-			debug.fence = *v != '0';
-		else if (debug_word(s, len, "shuffle", &v))
-			debug.shuffle = *v != '0';
-		else if (debug_word(s, len, "say", &v))
-			debug.say = *v != '0';
-		else if (debug_word(s, len, "stacks", &v))
-			debug.census = *v != '0';
-		else if (debug_word(s, len, "guard", &v) && *v >= '0' && *v <= '2')
+		if (debug_flag(s, len, "fence", &debug.fence) ||
+		    debug_flag(s, len, "shuffle", &debug.shuffle) ||
+		    debug_flag(s, len, "say", &debug.say) ||
+		    debug_flag(s, len, "stacks", &debug.census))
+			;
+		else if (debug_word(s, len, "guard", &v) && s + len - v == 1 && *v >= '0' &&
+			 *v <= '2')
 			debug.guard = *v - '0';
 		else if (debug_word(s, len, "reap_ms", &v) && debug_number(v, s + len))
 			debug.reap_ms = atoi(v);
