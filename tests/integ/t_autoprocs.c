@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_autoprocs.c: the number of Ps when nobody names one follows the affinity mask and the cgroup. fence-mode */
+/* t_autoprocs.c: the number of Ps when nobody names one follows the affinity mask and the cgroup.
+   fence-mode procs-2-only */
 #define _GNU_SOURCE 1
 #include "integ/helpers.h"
 
