@@ -12,6 +12,7 @@
 #include "base/sanitizer.h"
 #include "core/gpool.h"
 #include "core/stack.h"
+#include "obs/debug.h"
 #include "obs/obs.h"
 #include "sched/sched.h"
 #include "wait/chan.h"
@@ -27,7 +28,6 @@
 enum {
 	STACK_DEFAULT = 256 << 10,
 	THREADS_DEFAULT = 10000, /* Go's limit */
-	REAP_MS = 5000,          /* idle threads: longer than the pauses of most bursts */
 };
 
 struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
@@ -35,11 +35,6 @@ wf_trace_fn *wf_trace_hook;
 
 static bool forked;               /* this process is the child of one that had a runtime */
 static struct weft_config config; /* as set by weft_configure */
-static struct {
-	bool fence, shuffle, say, census;
-	int guard; /* -1: the best */
-	int reap_ms;
-} debug;
 static struct {
 	struct wf_note done; /* goroutine 1 is over */
 	int rc;
@@ -77,70 +72,6 @@ env_number(const char *name, int64_t lo, int64_t hi, int64_t otherwise, const ch
 	if (*end || n < lo || n > hi || n == INT64_MAX) /* that is also: too large for strtoll */
 		bad_env(name, s, want);
 	return n;
-}
-
-static bool
-debug_word(const char *word, size_t len, const char *name, const char **value)
-{
-	size_t n = strlen(name);
-
-	if (len < n || strncmp(word, name, n) != 0 || word[n] != '=')
-		return false;
-	*value = word + n + 1;
-	return true;
-}
-
-/* A word that is 0 or 1. */
-static bool
-debug_flag(const char *word, size_t len, const char *name, bool *flag)
-{
-	const char *v;
-
-	if (!debug_word(word, len, name, &v) || word + len - v != 1 || (*v != '0' && *v != '1'))
-		return false;
-	*flag = *v == '1';
-	return true;
-}
-
-/* One to seven digits, and nothing else. */
-static bool
-debug_number(const char *v, const char *end)
-{
-	return end > v && end - v <= 7 && strspn(v, "0123456789") == (size_t)(end - v);
-}
-
-/* WEFT_DEBUG=name=value,...  */
-static void
-read_debug(void)
-{
-	const char *all = os_getenv("WEFT_DEBUG"), *v;
-
-	memset(&debug, 0, sizeof(debug));
-	debug.guard = -1;
-	debug.reap_ms = REAP_MS;
-	for (const char *s = all; s && *s;) {
-		size_t len = strcspn(s, ",");
-
-		if (debug_flag(s, len, "fence", &debug.fence) ||
-		    debug_flag(s, len, "shuffle", &debug.shuffle) ||
-		    debug_flag(s, len, "say", &debug.say) ||
-		    debug_flag(s, len, "stacks", &debug.census))
-			;
-		else if (debug_word(s, len, "guard", &v) && s + len - v == 1 && *v >= '0' &&
-			 *v <= '2')
-			debug.guard = *v - '0';
-		else if (debug_word(s, len, "reap_ms", &v) && debug_number(v, s + len))
-			debug.reap_ms = atoi(v);
-		else
-			bad_env("WEFT_DEBUG", s,
-				"known words: fence=1 (enter the runtime with a fence, as "
-				"without membarrier), shuffle=1 (random order), guard=0|1|2 (stack "
-				"guards: "
-				"madvise, mprotect, canary), stacks=1 (most stack used, at the "
-				"end), reap_ms=N (idle threads end after that), say=1 "
-				"(what was chosen, at start and later); several with commas");
-		s += len + (s[len] == ',');
-	}
 }
 
 /* ---- set-up, once per process */
@@ -225,7 +156,7 @@ configure_run(void)
 {
 	int64_t stack;
 
-	read_debug();
+	wf_debug_read();
 	stack = env_number("WEFT_STACK", WF_STACK_MIN, INT64_C(1) << 28,
 			   config.stack_bytes ? (int64_t)config.stack_bytes : STACK_DEFAULT,
 			   "a stack is 16k to 256m; k and m are understood");
@@ -235,17 +166,17 @@ configure_run(void)
 			    config.max_threads ? config.max_threads : THREADS_DEFAULT,
 			    "the number of threads is 1 to 1000000");
 	wf_sched.seed = pick_seed();
-	wf_sched.randomize = debug.shuffle;
-	wf_sched.debug = debug.say;
-	wf_sched.reap_ns = (int64_t)debug.reap_ms * 1000000;
+	wf_sched.randomize = wf_debug.shuffle;
+	wf_sched.debug = wf_debug.say;
+	wf_sched.reap_ns = wf_debug.reap_ms * 1000000;
 #ifdef WF_TORTURE
 	wf_sched.randomize = true;
 #endif
-	wf_sched.fenced = debug.fence || os_membarrier_register() < 0;
+	wf_sched.fenced = wf_debug.fence || os_membarrier_register() < 0;
 	wf_sched.held = wf_sched.fenced ? WF_FENCED : WF_HELD;
-	if (debug.guard >= 0)
-		wf_stack_force_guard((enum wf_guard)debug.guard);
-	if (debug.say)
+	if (wf_debug.guard >= 0)
+		wf_stack_force_guard((enum wf_guard)wf_debug.guard);
+	if (wf_debug.say)
 		wf_say("entering by %s, stacks of %lld KiB, seed %llu",
 		       wf_sched.fenced ? "fence" : "membarrier", (long long)stack / 1024,
 		       (unsigned long long)wf_sched.seed);
@@ -371,7 +302,7 @@ end_run(struct wf_m *m)
 	wf_limbo_free(wf_limbo_empty());
 	empty_queues();
 	wf_gpool_each(drop_goroutine, m);
-	if (debug.census)
+	if (wf_debug.stacks)
 		wf_stack_census(2);
 	at_store_rlx(&wf_sched.stopping, 0); /* rlx: nobody else runs */
 	wf_idle_reset();

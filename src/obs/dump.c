@@ -2,27 +2,20 @@
 /*
  * dump.c: every goroutine: id, state, why and how long it waits, where it was started, and the
  * stack of those that do not run. The grammar is Go's, so that tools and eyes know it.
- *
- * A stack is walked by frame pointers within the bounds of its slot: code built without them
- * gives fewer frames, never a fault.
  */
-#define _GNU_SOURCE 1
 #include "arch/ctx.h"
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "obs/obs.h"
-#include "obs/symbols.h"
+#include "obs/sink.h"
 #include "obs/waits.h"
 #include "sched/sched.h"
 
-#include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	FRAMES_MAX = 32,
 	SHOWN_MAX = 1000,        /* goroutines that weft_dump prints in full ... */
 	SHOWN_ON_FATAL = 50,     /* ... and the end of the process: its reason must stay in sight */
 	BUFFER_BYTES = 64 << 20, /* address space: only what is written is used */
@@ -44,128 +37,31 @@ static const char *const lease_text[] = {
 #undef X
 };
 
-/* Where the text goes: straight to a descriptor on the way down; else to memory first, because a
-   write may block, and must not while the world is stopped. */
-struct sink {
-	int fd;
-	char *buf; /* NULL: straight */
-	size_t len;
-	uint64_t most;    /* goroutines shown in full; the rest is counted */
-	bool unnamed;     /* a frame was shown without the name of its function */
-	uintptr_t pc;     /* the last frame shown ... */
-	uint64_t repeats; /* ... and how often it came again */
-};
-
-WF_PRINTF(2, 3) static void say(struct sink *o, const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return;
-	if ((size_t)n > sizeof(line) - 2)
-		n = sizeof(line) - 2;
-	line[n++] = '\n';
-	if (!o->buf) {
-		os_write_all(o->fd, line, (size_t)n);
-	} else if (o->len + (size_t)n <= BUFFER_BYTES) {
-		memcpy(o->buf + o->len, line, (size_t)n);
-		o->len += (size_t)n;
-	}
-}
-
-static void
-say_repeats(struct sink *o)
-{
-	if (o->repeats > 0)
-		say(o, "\t... the same frame %llu times more: recursion?",
-		    (unsigned long long)o->repeats);
-	o->repeats = 0;
-	o->pc = 0;
-}
-
-static void
-say_frame(struct sink *o, uintptr_t pc)
-{
-	const char *name;
-	uintptr_t offset;
-	Dl_info i;
-
-	if (pc == o->pc) {
-		o->repeats++;
-		return;
-	}
-	say_repeats(o);
-	o->pc = pc;
-	if (wf_symbol_of(pc, &name, &offset)) {
-		say(o, "\t%s+0x%lx", name, (unsigned long)offset);
-		return;
-	}
-	o->unnamed = true;
-	if (pc && dladdr((void *)pc, &i) && i.dli_fname)
-		say(o, "\t%s(+0x%lx)", i.dli_fname, (unsigned long)(pc - (uintptr_t)i.dli_fbase));
-	else
-		say(o, "\t0x%lx", (unsigned long)pc);
-}
-
-/* Frames from a frame pointer up, as long as they stay inside [lo, hi). */
-WF_NO_ASAN static void
-say_frames(struct sink *o, uintptr_t fp, uintptr_t lo, uintptr_t hi)
-{
-	for (int shown = 0; shown < FRAMES_MAX && fp >= lo && fp + 16 <= hi && fp % 8 == 0;) {
-		uintptr_t next = ((uintptr_t *)fp)[0], pc = ((uintptr_t *)fp)[1];
-
-		if (pc == 0)
-			break;
-		shown += pc != o->pc;
-		say_frame(o, pc);
-		if (next <= fp)
-			break;
-		fp = next;
-	}
-	say_repeats(o);
-}
-
 /* A goroutine that does not run: its context stands at g->sp. */
 WF_NO_ASAN static void
-say_stack(struct sink *o, struct wf_g *g)
+say_stack(struct wf_sink *o, struct wf_g *g)
 {
 	uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
 	uintptr_t sp = (uintptr_t)g->sp;
 
 	if (sp < lo || sp + WF_CTX_BYTES > hi)
 		return;
-	say_frame(o, *(uintptr_t *)(sp + WF_CTX_PC_OFF));
-	say_frames(o, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
+	wf_sink_frame(o, *(uintptr_t *)(sp + WF_CTX_PC_OFF));
+	wf_sink_frames(o, *(uintptr_t *)(sp + WF_CTX_FP_OFF), lo, hi);
 }
 
 static void
-say_birth(struct sink *o, const struct wf_g *g)
-{
-	if (g->parent)
-		say(o, "%s(), created by goroutine %lld at %s:%d", g->site->name,
-		    (long long)g->parent, g->site->file, g->site->line);
-	else
-		say(o, "%s(), created by a plain thread at %s:%d", g->site->name, g->site->file,
-		    g->site->line);
-}
-
-static void
-say_wait(struct sink *o, const struct wf_g *g)
+say_wait(struct wf_sink *o, const struct wf_g *g)
 {
 	char text[900];
 
 	wf_describe_wait(g, text, sizeof(text));
 	if (text[0])
-		say(o, "\t%s", text);
+		wf_sink_say(o, "\t%s", text);
 }
 
 struct tally {
-	struct sink *o;
+	struct wf_sink *o;
 	int64_t now;
 	uint64_t seen, shown;
 };
@@ -192,68 +88,70 @@ say_g(struct wf_g *g, void *arg)
 		else
 			snprintf(why, sizeof(why), "%s", reason_text[g->reason]);
 	}
-	say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
-	    g->name ? g->name : "");
+	wf_sink_say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
+		    g->name ? g->name : "");
 	if (state == WF_WAITING)
 		say_wait(t->o, g);
 	if (state == WF_RUNNING && wf_m()->g == g) /* our own */
-		say_frames(t->o, (uintptr_t)__builtin_frame_address(0), (uintptr_t)g->stack,
-			   (uintptr_t)g->stack + wf_stack_bytes(g->stack_class));
+		wf_sink_frames(t->o, (uintptr_t)__builtin_frame_address(0), (uintptr_t)g->stack,
+			       (uintptr_t)g->stack + wf_stack_bytes(g->stack_class));
 	else if (state == WF_RUNNING)
-		say(t->o, "\t(running: its stack is not shown)");
+		wf_sink_say(t->o, "\t(running: its stack is not shown)");
 	else if (g->stack)
 		say_stack(t->o, g);
-	say_birth(t->o, g);
-	say(t->o, "%s", "");
+	wf_sink_birth(t->o, g->site, g->parent);
+	wf_sink_say(t->o, "%s", "");
 }
 
 static void
-say_goroutines(struct sink *o)
+say_goroutines(struct wf_sink *o)
 {
 	struct tally t = {.o = o, .now = os_now_ns()};
 
 	wf_gpool_each(say_g, &t);
 	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
 		if (m->in_use && m->plain && wf_g_state(&m->thread_g) == WF_WAITING) {
-			say(o, "thread %d [%s]:", m->tid,
-			    reason_text[m->thread_g.reason % countof(reason_text)]);
+			wf_sink_say(o, "thread %d [%s]:", m->tid,
+				    reason_text[m->thread_g.reason % countof(reason_text)]);
 			say_wait(o, &m->thread_g);
-			say(o, "%s", "");
+			wf_sink_say(o, "%s", "");
 		}
 	if (t.seen > t.shown)
-		say(o, "... and %llu more goroutines", (unsigned long long)(t.seen - t.shown));
+		wf_sink_say(o, "... and %llu more goroutines",
+			    (unsigned long long)(t.seen - t.shown));
 	if (t.seen == 0)
-		say(o, "no goroutines");
+		wf_sink_say(o, "no goroutines");
 	if (o->unnamed)
-		say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
+		wf_sink_say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
 }
 
 static void
-say_machine(struct sink *o)
+say_machine(struct wf_sink *o)
 {
 	/* rlx throughout: a snapshot for people */
-	say(o,
-	    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
-	    "stop_wait=%u "
-	    "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
-	    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
-	    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
-	    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
-	    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
-	    wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
+	wf_sink_say(o,
+		    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
+		    "stop_wait=%u "
+		    "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
+		    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
+		    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
+		    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
+		    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
+		    wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 		const struct wf_m *m = at_load_rlx(&p->m);
 
-		say(o, "  P%u: status=%u schedtick=%u m=%d runq=%u runnext=%p", i,
-		    at_load_rlx(&p->state), at_load_rlx(&p->tick), m ? (int)m->id : -1,
-		    wf_runq_len(&p->runq), at_load_rlx(&p->runq.next));
+		wf_sink_say(o, "  P%u: status=%u schedtick=%u m=%d runq=%u runnext=%p", i,
+			    at_load_rlx(&p->state), at_load_rlx(&p->tick), m ? (int)m->id : -1,
+			    wf_runq_len(&p->runq), at_load_rlx(&p->runq.next));
 	}
 	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
 		const struct wf_p *p = at_load_rlx(&m->p);
 
 		if (m->in_use)
-			say(o,
+			wf_sink_say(
+			    o,
 			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
 			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
 			    lease_text[at_load_rlx(&m->lease) % (1u << WF_LEASE_BITS) %
@@ -265,7 +163,7 @@ say_machine(struct sink *o)
 void
 wf_debug_dump(int fd)
 {
-	struct sink o = {.fd = fd, .most = SHOWN_MAX};
+	struct wf_sink o = {.fd = fd, .most = SHOWN_MAX};
 
 	say_goroutines(&o);
 	say_machine(&o);
@@ -274,14 +172,14 @@ wf_debug_dump(int fd)
 static void
 say_line(void *sink, const char *line)
 {
-	say(sink, "%s", line);
+	wf_sink_say(sink, "%s", line);
 }
 
 /* A mistake of the program's: the scheduler's own state would only be noise. */
 void
 wf_fatal_dump(int fd, bool internal)
 {
-	struct sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
+	struct wf_sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
 
 	say_goroutines(&o);
 	if (wf_sched.deadlocked)
@@ -293,11 +191,11 @@ wf_fatal_dump(int fd, bool internal)
 WF_EXPORT void
 weft_dump(int fd)
 {
-	struct sink o = {.fd = fd, .most = SHOWN_MAX};
+	struct wf_sink o = {.fd = fd, .room = BUFFER_BYTES, .most = SHOWN_MAX};
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
 	if (!m || !(m = wf_world_lock(m))) {
-		say(&o, "weft is not running");
+		wf_sink_say(&o, "weft is not running");
 		return;
 	}
 	os_reserve(BUFFER_BYTES, os_page_bytes(), (void **)&o.buf); /* failed: straight, then */
@@ -307,7 +205,7 @@ weft_dump(int fd)
 	wf_world_done();
 	wf_leave(m);
 	if (o.buf) {
-		os_write_all(fd, o.buf, o.len);
+		wf_sink_write(&o);
 		os_release(o.buf, BUFFER_BYTES);
 	}
 }
@@ -315,32 +213,35 @@ weft_dump(int fd)
 void
 wf_stack_census(int fd)
 {
-	struct sink o = {.fd = fd};
+	struct wf_sink o = {.fd = fd};
 
-	say(&o, "%10s  %s", "stack", "start function (sampled; pages touched)");
+	wf_sink_say(&o, "%10s  %s", "stack", "start function (sampled; pages touched)");
 	/* acq: sites are complete once listed */
 	for (const struct weft_site *s = at_load_acq(&wf_sites); s; s = s->next_)
-		say(&o, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file, s->line);
+		wf_sink_say(&o, "%8u K  %s (%s:%d)", s->stack_used_ / 1024, s->name, s->file,
+			    s->line);
 }
 
 /* ---- stack overflow */
 
 static void
-say_overflow_advice(struct sink *o, const struct wf_g *g)
+say_overflow_advice(struct wf_sink *o, const struct wf_g *g)
 {
 	size_t more = 4 * wf_stack_bytes(g->stack_class),
 	       most = wf_stack_bytes(WF_STACK_CLASSES - 1);
 
 	if (o->unnamed)
-		say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
+		wf_sink_say(o, "(for a frame FILE(+0xN): addr2line -f -e FILE 0xN)");
 	if (more > most)
 		more = most;
 	if (wf_stack_bytes(g->stack_class) == most)
-		say(o, "this is the largest stack there is: look for endless recursion");
+		wf_sink_say(o, "this is the largest stack there is: look for endless recursion");
 	else if (g->flags & WF_G_MAIN)
-		say(o, "give it more: WEFT_STACK=%zu, or stack_bytes in weft_configure", more);
+		wf_sink_say(o, "give it more: WEFT_STACK=%zu, or stack_bytes in weft_configure",
+			    more);
 	else
-		say(o,
+		wf_sink_say(
+		    o,
 		    "give it more: weft_go_with(WEFT_ATTR(.stack_bytes = %zu), %s, ...), or "
 		    "WEFT_STACK=%zu for all",
 		    more, g->site->name, more);
@@ -349,7 +250,7 @@ say_overflow_advice(struct sink *o, const struct wf_g *g)
 bool
 wf_overflow_report(void *addr, void *ucontext)
 {
-	struct sink o = {.fd = 2};
+	struct wf_sink o = {.fd = 2};
 	struct wf_m *m = wf_m();
 	struct wf_g *g = m->g;
 	uintptr_t lo, at = (uintptr_t)addr;
@@ -359,12 +260,13 @@ wf_overflow_report(void *addr, void *ucontext)
 	lo = (uintptr_t)g->stack;
 	if (at < lo || at >= lo + wf_stack_guard_bytes(g->stack_class))
 		return false;
-	say(&o, "fatal: stack overflow in goroutine %lld: %s() used up its stack of %zu KiB",
-	    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
-	say(&o, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
-	    g->name ? g->name : "");
-	say_frames(&o, os_interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
-	say_birth(&o, g);
+	wf_sink_say(&o,
+		    "fatal: stack overflow in goroutine %lld: %s() used up its stack of %zu KiB",
+		    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class) / 1024);
+	wf_sink_say(&o, "goroutine %lld [running]:%s%s", (long long)g->id, g->name ? " " : "",
+		    g->name ? g->name : "");
+	wf_sink_frames(&o, os_interrupted_fp(ucontext), lo, lo + wf_stack_bytes(g->stack_class));
+	wf_sink_birth(&o, g->site, g->parent);
 	say_overflow_advice(&o, g);
 	os_exit(WF_FATAL_STATUS);
 }

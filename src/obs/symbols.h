@@ -5,7 +5,9 @@
 
 #include "base/compiler.h"
 
-/* The function that pc is in, and how far; false: not known. The name stays valid. */
-bool wf_symbol_of(uintptr_t pc, const char **name, uintptr_t *offset);
+enum { WF_SYMBOL_BYTES = 256 }; /* a longer name is cut */
+
+/* The function that pc is in, and how far; false: not known. Any thread. */
+bool wf_symbol_of(uintptr_t pc, char name[WF_SYMBOL_BYTES], uintptr_t *offset);
 
 #endif

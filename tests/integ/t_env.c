@@ -120,7 +120,10 @@ TEST(debug_words_are_checked)
 					  "reap_ms=12345678",
 					  ",",
 					  "=",
-					  "say=1,,fence=1"};
+					  "say=1,,fence=1",
+					  "say=1x",
+					  "lint=2",
+					  "schedtrace=-1"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		expect_refused("WEFT_DEBUG", bad[i], "known words");
@@ -178,6 +181,31 @@ TEST(random_values_do_no_harm)
 			test_fail(__FILE__, __LINE__, "%s=%s: wait status 0x%x\n%s", name, value,
 				  status, out);
 	}
+}
+
+/* The help that a wrong word prints is the list of all. */
+TEST(every_debug_word_is_in_its_man_page)
+{
+	static char page[1 << 16];
+	char out[4096], entry[64];
+	FILE *f = fopen("docs/man/weft-debug.7", "r");
+	int words = 0;
+
+	if (!f)
+		SKIP("not started at the root of the sources");
+	page[fread(page, 1, sizeof(page) - 1, f)] = 0;
+	fclose(f);
+	name = "WEFT_DEBUG";
+	value = "help";
+	test_child(child_with, out, sizeof(out));
+	for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
+		if (strncmp(line, "  ", 2) != 0)
+			continue;
+		snprintf(entry, sizeof(entry), ".BI %.*s=", (int)strcspn(line + 2, "="), line + 2);
+		EXPECT_HAS(page, entry);
+		words++;
+	}
+	EXPECT(words >= 9);
 }
 
 TEST(one_thread_is_enough_to_run)
