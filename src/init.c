@@ -182,6 +182,25 @@ configure_run(void)
 		       (unsigned long long)wf_sched.seed);
 }
 
+/* What the monitor does for those who watch. */
+static int64_t
+watch(int64_t delay)
+{
+	int64_t now = os_now_ns();
+
+	if (wf_debug.schedtrace)
+		delay = wf_schedtrace_look(now, delay);
+	return delay;
+}
+
+static void
+start_watching(void)
+{
+	wf_watch_hook = wf_debug.schedtrace ? watch : NULL;
+	if (wf_debug.schedtrace)
+		wf_schedtrace_start();
+}
+
 static uint32_t
 pick_procs(void)
 {
@@ -226,6 +245,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	rc = wf_p_resize(pick_procs());
 	if (rc < 0)
 		return rc;
+	start_watching();
 	rc = wf_monitor_start();
 	if (rc < 0)
 		goto out_procs;

@@ -143,6 +143,8 @@ wf_gpool_each(void (*fn)(struct wf_g *g, void *arg), void *arg)
 	for (uint32_t s = 0; s < depot.nslabs; s++) {
 		uint32_t n = s + 1 == depot.nslabs ? depot.cut : SLAB_GS;
 
+		if (!depot.slab[s])
+			break; /* read while it is being added */
 		for (uint32_t i = 0; i < n; i++)
 			fn(&depot.slab[s][i], arg);
 	}

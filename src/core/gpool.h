@@ -48,7 +48,8 @@ wf_gpool_put(struct wf_cache *c, struct wf_g *g)
 	c->gfree_count++;
 }
 
-/* Calls fn for every G that was ever used, FREE ones too. The world is stopped or down. */
+/* Calls fn for every G that was ever used, FREE ones too. The world is stopped or down; else what fn
+   sees is a blur, and new ones may be missed. */
 void wf_gpool_each(void (*fn)(struct wf_g *g, void *arg), void *arg);
 
 #endif

@@ -37,6 +37,19 @@ static const char *const lease_text[] = {
 #undef X
 };
 
+const char *
+wf_reason_name(unsigned reason)
+{
+	return reason < countof(reason_text) ? reason_text[reason] : "?";
+}
+
+const char *
+wf_lease_name(unsigned lease)
+{
+	lease %= 1u << WF_LEASE_BITS; /* without the P on offer */
+	return lease < countof(lease_text) ? lease_text[lease] : "?";
+}
+
 /* A goroutine that does not run: its context stands at g->sp. */
 WF_NO_ASAN static void
 say_stack(struct wf_sink *o, struct wf_g *g)
@@ -80,13 +93,13 @@ say_g(struct wf_g *g, void *arg)
 		return;
 	t->shown++;
 	snprintf(why, sizeof(why), "%s", state_text[state]);
-	if (state == WF_WAITING && g->reason < countof(reason_text)) {
+	if (state == WF_WAITING) {
 		age = (t->now - g->since_ns) / 1000000000;
 		if (age > 0)
-			snprintf(why, sizeof(why), "%s, %lld seconds", reason_text[g->reason],
+			snprintf(why, sizeof(why), "%s, %lld seconds", wf_reason_name(g->reason),
 				 (long long)age);
 		else
-			snprintf(why, sizeof(why), "%s", reason_text[g->reason]);
+			snprintf(why, sizeof(why), "%s", wf_reason_name(g->reason));
 	}
 	wf_sink_say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
 		    g->name ? g->name : "");
@@ -112,7 +125,7 @@ say_goroutines(struct wf_sink *o)
 	for (const struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
 		if (m->in_use && m->plain && wf_g_state(&m->thread_g) == WF_WAITING) {
 			wf_sink_say(o, "thread %d [%s]:", m->tid,
-				    reason_text[m->thread_g.reason % countof(reason_text)]);
+				    wf_reason_name(m->thread_g.reason));
 			say_wait(o, &m->thread_g);
 			wf_sink_say(o, "%s", "");
 		}
@@ -154,9 +167,8 @@ say_machine(struct wf_sink *o)
 			    o,
 			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
 			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
-			    lease_text[at_load_rlx(&m->lease) % (1u << WF_LEASE_BITS) %
-				       countof(lease_text)],
-			    at_load_rlx(&m->in_rt), m->spinning, m->idle, m->plain ? " plain" : "");
+			    wf_lease_name(at_load_rlx(&m->lease)), at_load_rlx(&m->in_rt),
+			    m->spinning, m->idle, m->plain ? " plain" : "");
 	}
 }
 

@@ -41,8 +41,8 @@ add(struct weft_proc_stats *sum, const struct weft_proc_stats *s)
 		to[i] += from[i];
 }
 
-static void
-fill(struct weft_stats *s)
+void
+wf_stats_fill(struct weft_stats *s)
 {
 	uint32_t procs = at_load_rlx(&wf_sched.procs); /* rlx: a snapshot */
 
@@ -85,7 +85,7 @@ weft_stats(struct weft_stats *s)
 	m = wf_enter(WF_CALL_N);
 	if (!m)
 		return -ENOTSUP;
-	fill(s);
+	wf_stats_fill(s);
 	wf_leave(m);
 	return 0;
 }

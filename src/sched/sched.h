@@ -100,6 +100,8 @@ void wf_autoprocs_look(struct wf_m *m, int64_t now); /* the monitor */
 int wf_monitor_start(void);
 void wf_monitor_stop(void);
 void wf_monitor_wake(void);
+/* Traces and lints; NULL: none. By the monitor before it sleeps; how long it shall: at most delay. */
+extern int64_t (*wf_watch_hook)(int64_t delay);
 
 /* deadlock.c */
 bool wf_deadlock_suspected(void);           /* sched.lock held; an M has just become idle */

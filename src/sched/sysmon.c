@@ -37,6 +37,8 @@ enum {
 	COMPUTING_MAX = 256, /* threads that compute without a P */
 };
 
+int64_t (*wf_watch_hook)(int64_t delay);
+
 static struct {
 	struct wf_note note; /* wakes the monitor from its deep sleep, or to end */
 	struct wf_note ended;
@@ -313,7 +315,7 @@ monitor_main(void *arg)
 	os_timer_slack();
 	mon.seen = os_now_ns();
 	while (!at_load_acq(&mon.stop)) { /* acq: final */
-		os_sleep_ns(delay);
+		os_sleep_ns(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(delay) : delay);
 		if (look(os_now_ns(), delay))
 			quiet = 0;
 		else
@@ -327,7 +329,7 @@ monitor_main(void *arg)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
 		else if (quiet == QUIET_TRIM)
 			trim();
-		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm())
+		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm() && !wf_watch_hook)
 			deep_sleep();
 	}
 	stop_watching();
