@@ -13,6 +13,7 @@
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "obs/debug.h"
+#include "obs/lint.h"
 #include "obs/obs.h"
 #include "sched/sched.h"
 #include "wait/chan.h"
@@ -190,15 +191,20 @@ watch(int64_t delay)
 
 	if (wf_debug.schedtrace)
 		delay = wf_schedtrace_look(now, delay);
+	if (wf_debug.lint)
+		delay = wf_lint_look(now, delay);
 	return delay;
 }
 
 static void
 start_watching(void)
 {
-	wf_watch_hook = wf_debug.schedtrace ? watch : NULL;
+	wf_watch_hook = wf_debug.schedtrace || wf_debug.lint ? watch : NULL;
+	wf_retaken_hook = NULL;
 	if (wf_debug.schedtrace)
 		wf_schedtrace_start();
+	if (wf_debug.lint)
+		wf_lint_start();
 }
 
 static uint32_t

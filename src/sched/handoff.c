@@ -259,3 +259,16 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 		wf_preempt_word_add(-1);
 	return NULL;
 }
+
+/* As if it had been in the runtime when asked; no look at in_rt, so no barrier is needed. */
+void
+wf_lease_urge(struct wf_m *m)
+{
+	uint32_t asked = WF_ASKED;
+
+	if (!wf_lease_ask(m))
+		return;
+	wf_preempt_word_add(1);
+	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED)) /* acqrel: or the owner has done it */
+		wf_preempt_word_add(-1);
+}

@@ -102,6 +102,7 @@ void wf_monitor_stop(void);
 void wf_monitor_wake(void);
 /* Traces and lints; NULL: none. By the monitor before it sleeps; how long it shall: at most delay. */
 extern int64_t (*wf_watch_hook)(int64_t delay);
+extern void (*wf_retaken_hook)(struct wf_m *m); /* the monitor has taken the P of m */
 
 /* deadlock.c */
 bool wf_deadlock_suspected(void);           /* sched.lock held; an M has just become idle */

@@ -38,6 +38,7 @@ enum {
 };
 
 int64_t (*wf_watch_hook)(int64_t delay);
+void (*wf_retaken_hook)(struct wf_m *m);
 
 static struct {
 	struct wf_note note; /* wakes the monitor from its deep sleep, or to end */
@@ -177,6 +178,7 @@ retake(int64_t now)
 
 		if (wf_lease_decide(asked[i].m, p, p->seen_tick, true, asked[i].as)) {
 			at_bump(&p->n_retakes, 1); /* rlx: ours for the moment */
+			asked[taken].m = asked[i].m;
 			asked[taken++].p = p;
 		}
 	}
@@ -185,6 +187,8 @@ retake(int64_t now)
 		asked[i].p->seen_ns = now;
 		asked[i].p->seen_blocked = 0;
 		wf_handoff(mon.m, asked[i].p);
+		if (unlikely(wf_retaken_hook != NULL))
+			wf_retaken_hook(asked[i].m);
 	}
 	return taken > 0 || suspicion;
 }
