@@ -83,7 +83,7 @@ MANPAGES := $(notdir $(wildcard docs/man/*.3 docs/man/*.7))
 .SECONDARY:
 
 ifeq ($(VARIANT),release)
-all: lib shared
+all: lib shared $B/libweft-lint.so
 else ifeq ($(VARIANT),sim)
 all: objects
 else
@@ -139,6 +139,10 @@ $B/libweft.so: $(OBJS) $B/.objects $B/.so-flags weft.map
 $B/libweft.so.$(SOMAJOR): $B/libweft.so
 	ln -sf libweft.so $@
 
+# Loaded by LD_PRELOAD: knows nothing of the variant.
+$B/libweft-lint.so: preload/lint.c src/obs/lintlib.h $B/.flags
+	$(CC) $(COMMON) -fPIC -fvisibility=hidden $(WARN) -shared -Wl,-z,defs $(LDFLAGS) $< -ldl -o $@
+
 $B/weft.pc: weft.pc.in $B/.pc-flags
 	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@libdir@|$(LIBDIR)|' \
 		-e 's|@includedir@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
@@ -154,6 +158,8 @@ $B/tests/%: tests/%.c $(TEST_OBJS) $B/libweft.a $B/.test-flags
 	$(CC) $(TEST_FLAGS) -MMD -MP -MF $@.d -MT $@ $(TEST_LDFLAGS) $< $(TEST_OBJS) \
 		$B/libweft.a $(TEST_LDLIBS) -o $@
 
+$B/tests/integ/t_lintlock: | $B/libweft-lint.so
+
 -include $(OBJS:.o=.d) $(TEST_OBJS:.o=.d) $(addsuffix .d,$(TEST_BINS))
 
 # ---- install
@@ -166,6 +172,7 @@ endif
 		install -m 644 include/$$h "$(DESTDIR)$(INCLUDEDIR)/$$h" || exit 1; done
 	install -m 644 $B/libweft.a "$(DESTDIR)$(LIBDIR)/libweft.a"
 	install -m 755 $B/libweft.so "$(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)"
+	install -m 755 $B/libweft-lint.so "$(DESTDIR)$(LIBDIR)/libweft-lint.so"
 	ln -sf libweft.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libweft.so.$(SOMAJOR)"
 	ln -sf libweft.so.$(SOMAJOR) "$(DESTDIR)$(LIBDIR)/libweft.so"
 	install -m 644 $B/weft.pc "$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc"
@@ -176,6 +183,7 @@ uninstall:
 	for h in $(PUBLIC); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
 	-rmdir "$(DESTDIR)$(INCLUDEDIR)/weft" 2>/dev/null
 	rm -f "$(DESTDIR)$(LIBDIR)/libweft.a" "$(DESTDIR)$(LIBDIR)/libweft.so" \
+		"$(DESTDIR)$(LIBDIR)/libweft-lint.so" \
 		"$(DESTDIR)$(LIBDIR)/libweft.so.$(SOMAJOR)" \
 		"$(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)" \
 		"$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc"

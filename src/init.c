@@ -321,6 +321,8 @@ end_run(struct wf_m *m)
 	wf_preempt_word_add(1);
 	fence_seq(); /* phase before the look at in_rt; pairs with enter_plain */
 	wf_monitor_stop();
+	if (wf_debug.lint)
+		wf_lint_stop();
 	wf_world_stop(NULL);
 	wf_ms_end();
 	wf_waitq_flush(m);

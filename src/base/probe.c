@@ -195,12 +195,14 @@ on_sample(int sig, siginfo_t *info, void *ucontext)
 	(void)sig;
 	(void)info;
 #if defined(__x86_64__)
-	sample_fn((uintptr_t)u->uc_mcontext.gregs[REG_RIP],
-		  (uintptr_t)u->uc_mcontext.gregs[REG_RBP],
-		  (uintptr_t)u->uc_mcontext.gregs[REG_RSP]);
+	sample_fn(&(struct os_regs){.pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP],
+				    .fp = (uintptr_t)u->uc_mcontext.gregs[REG_RBP],
+				    .sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP]});
 #else
-	sample_fn((uintptr_t)u->uc_mcontext.pc, (uintptr_t)u->uc_mcontext.regs[29],
-		  (uintptr_t)u->uc_mcontext.sp);
+	sample_fn(&(struct os_regs){.pc = (uintptr_t)u->uc_mcontext.pc,
+				    .fp = (uintptr_t)u->uc_mcontext.regs[29],
+				    .sp = (uintptr_t)u->uc_mcontext.sp,
+				    .ret = (uintptr_t)u->uc_mcontext.regs[30]});
 #endif
 }
 
@@ -245,5 +247,25 @@ os_returns_to(uintptr_t pc)
 	if (pc % 4 != 0 || os_peek((const void *)(pc - 4), &insn, sizeof(insn)) < 0)
 		return false;
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000;
+#endif
+}
+
+bool
+os_returns_from(uintptr_t pc, uintptr_t fn)
+{
+#if defined(__x86_64__)
+	struct {
+		unsigned char op;
+		int32_t offset;
+	} __attribute__((packed)) call;
+
+	return os_peek((const void *)(pc - sizeof(call)), &call, sizeof(call)) == 0 &&
+	       call.op == 0xe8 && pc + (uintptr_t)(intptr_t)call.offset == fn;
+#else
+	uint32_t insn;
+
+	return pc % 4 == 0 && os_peek((const void *)(pc - 4), &insn, sizeof(insn)) == 0 &&
+	       (insn & 0xfc000000) == 0x94000000 &&
+	       pc - 4 + (uintptr_t)((intptr_t)((int32_t)(insn << 6) >> 6) * 4) == fn;
 #endif
 }

@@ -20,11 +20,17 @@ const char *os_call_name(long number); /* NULL: not one of the usual */
 
 /* fn is called on a thread, in a signal handler on its alternate stack, with the registers of the
    code that it interrupted. */
-typedef void os_sample_fn(uintptr_t pc, uintptr_t fp, uintptr_t sp);
+struct os_regs {
+	uintptr_t pc, fp, sp;
+	uintptr_t ret; /* where a function without a frame returns to; 0: it stands at sp */
+};
+typedef void os_sample_fn(const struct os_regs *r);
 int os_sample_install(os_sample_fn *fn); /* 0, or -EBUSY: the program uses every signal */
 int os_sample(int tid);
 
 /* Could a call have pushed pc as the address to return to? */
 bool os_returns_to(uintptr_t pc);
+/* The same, by a call of the function at fn. */
+bool os_returns_from(uintptr_t pc, uintptr_t fn);
 
 #endif

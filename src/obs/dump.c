@@ -6,6 +6,7 @@
 #include "arch/ctx.h"
 #include "core/gpool.h"
 #include "core/stack.h"
+#include "obs/lint.h"
 #include "obs/obs.h"
 #include "obs/sink.h"
 #include "obs/waits.h"
@@ -193,6 +194,7 @@ wf_fatal_dump(int fd, bool internal)
 {
 	struct wf_sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
 
+	wf_lint_print_locks(); /* it may be the reason */
 	say_goroutines(&o);
 	if (wf_sched.deadlocked)
 		wf_describe_cycle(say_line, &o);

@@ -20,6 +20,7 @@
 #include "base/probe.h"
 #include "core/stack.h"
 #include "obs/debug.h"
+#include "obs/symbols.h"
 #include "sched/sched.h"
 
 enum {
@@ -54,6 +55,7 @@ static struct {
 	int tid;
 	bool inside;
 	struct wf_who who;
+	uintptr_t ret; /* where its function returns to, should that have no frame */
 	int n;
 	uintptr_t pc[WF_LINT_FRAMES];
 } sample;
@@ -136,6 +138,22 @@ wf_lint_end(struct wf_sink *o, const struct wf_who *who, const char *advice)
 	wf_sink_write(o);
 }
 
+/* A function that calls nothing may have no frame of its own: then the walk misses its caller. */
+static void
+say_stack(struct wf_sink *o)
+{
+	char name[WF_SYMBOL_BYTES];
+	uintptr_t offset;
+
+	wf_sink_frame(o, sample.pc[0]);
+	if ((sample.n == 1 || sample.ret != sample.pc[1]) &&
+	    wf_symbol_of(sample.pc[0], name, &offset) &&
+	    os_returns_from(sample.ret, sample.pc[0] - offset))
+		wf_sink_frame(o, sample.ret);
+	for (int i = 1; i < sample.n; i++)
+		wf_sink_frame(o, sample.pc[i]);
+}
+
 static void
 report(bool sampled)
 {
@@ -149,9 +167,9 @@ report(bool sampled)
 	wf_sink_say(&o, "has computed for %lld ms without giving way%s",
 		    (long long)(sample.cpu_ns / MS),
 		    sample.taken ? "; others waited for its P until it was taken" : "");
-	for (int i = 0; sampled && i < sample.n; i++)
-		wf_sink_frame(&o, sample.pc[i]);
-	if (!sampled)
+	if (sampled)
+		say_stack(&o);
+	else
 		wf_sink_say(&o, "\t(its stack is not known: its thread answers no signal)");
 	wf_lint_end(&o, who,
 		    "call weft_checkpoint() in the loop; for code that is not yours, "
@@ -161,8 +179,8 @@ report(bool sampled)
 /* ---- samples */
 
 /* In a signal handler on the thread that was asked: no locks, no system calls. */
-static void
-answer(uintptr_t pc, uintptr_t fp, uintptr_t sp)
+WF_NO_ASAN static void
+answer(const struct os_regs *r)
 {
 	struct wf_m *m = wf_m();
 	struct wf_g *g = m->g;
@@ -179,10 +197,14 @@ answer(uintptr_t pc, uintptr_t fp, uintptr_t sp)
 		uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
 
 		sample.who = wf_who(g);
-		sample.pc[0] = pc;
+		sample.pc[0] = r->pc;
 		sample.n = 1;
-		if (sp > lo && sp < hi) /* below it nothing is the goroutine's */
-			sample.n += wf_frames(fp, sp, hi, sample.pc + 1, WF_LINT_FRAMES - 1);
+		sample.ret = r->ret;
+		if (r->sp >= lo && r->sp + 8 <= hi && r->sp % 8 == 0) {
+			if (!r->ret)
+				sample.ret = *(uintptr_t *)r->sp;
+			sample.n += wf_frames(r->fp, r->sp, hi, sample.pc + 1, WF_LINT_FRAMES - 1);
+		}
 	}
 	at_store_rel(&sample.state, SAMPLE_DONE); /* rel: the fields, LINT-1 */
 }
@@ -300,6 +322,7 @@ wf_lint_look(int64_t now, int64_t delay)
 	if (!lint.of)
 		return delay;
 	take_answer(now);
+	wf_lint_print_locks();
 	if (now >= lint.next_ns) {
 		wf_lock(&wf_sched.lock);
 		m = wf_sched.all_ms; /* never unlinked */
@@ -318,6 +341,7 @@ wf_lint_start(void)
 	size_t page = os_page_bytes(), bytes = MS_MAX * sizeof(*lint.of) / page * page;
 	void *mem;
 
+	wf_lint_start_locks();
 	wf_retaken_hook = wf_lint_retaken;
 	at_store_rlx(&sample.state, SAMPLE_IDLE); /* rlx: nobody else runs */
 	lint.next_ns = 0;
@@ -331,4 +355,11 @@ wf_lint_start(void)
 	if (!lint.samples)
 		wf_say("lint: the program uses every real-time signal: no stacks of running "
 		       "goroutines");
+}
+
+void
+wf_lint_stop(void)
+{
+	take_answer(os_now_ns());
+	wf_lint_stop_locks();
 }

@@ -24,7 +24,8 @@ struct wf_who wf_who(const struct wf_g *g);
 
 /* Lints and a run's start. */
 void wf_lint_start(void);
-int64_t wf_lint_look(int64_t now, int64_t delay); /* the monitor, before it sleeps: as watch */
+int64_t wf_lint_look(int64_t now, int64_t delay); /* the monitor, before it sleeps; as schedtrace */
+void wf_lint_stop(void); /* the monitor has ended: what was found and not yet said */
 
 /* True for the first caller with this place: it may speak. Any thread. */
 bool wf_lint_first(enum wf_lint kind, const void *place, uint64_t more);
@@ -34,6 +35,11 @@ bool wf_lint_said(enum wf_lint kind, const void *place, uint64_t more);
 enum { WF_LINT_BYTES = 8192 };
 void wf_lint_begin(struct wf_sink *o, char buf[WF_LINT_BYTES], const struct wf_who *who);
 void wf_lint_end(struct wf_sink *o, const struct wf_who *who, const char *advice);
+
+/* lintlock.c */
+void wf_lint_start_locks(void);
+void wf_lint_print_locks(void);
+void wf_lint_stop_locks(void);
 
 /* lintcall.c: the monitor has taken the P of m, whose thread slept. */
 void wf_lint_retaken(struct wf_m *m);

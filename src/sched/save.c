@@ -5,9 +5,14 @@
 /* Of the C++ run-time library, where the program has one. */
 struct wf_cxa_globals *__cxa_get_globals(void) __attribute__((weak));
 
+void (*wf_save_locks_hook)(struct wf_g *g, struct wf_saved *s);
+void (*wf_restore_locks_hook)(const struct wf_saved *s);
+
 void
-wf_save(const struct wf_g *g, struct wf_saved *s)
+wf_save(struct wf_g *g, struct wf_saved *s)
 {
+	if (g->save & WF_SAVE_LOCKS)
+		wf_save_locks_hook(g, s);
 	if (g->save & WEFT_SAVE_FP) {
 		wf_fpstate_get(&s->fp);
 		wf_fpstate_set(&wf_fpstate_default);
@@ -27,4 +32,6 @@ wf_restore(const struct wf_g *g, struct wf_saved *s)
 		wf_fpstate_set(&s->fp);
 	if ((g->save & WEFT_SAVE_CXX) && __cxa_get_globals)
 		*__cxa_get_globals() = s->cxa;
+	if (g->save & WF_SAVE_LOCKS)
+		wf_restore_locks_hook(s);
 }

@@ -16,12 +16,21 @@ struct wf_cxa_globals {
 	unsigned int uncaught;
 };
 
+/* In g->save, beside the bits of weft_attr and that of blocking.c: its thread holds pthread locks.
+   Only set by lint. */
+#define WF_SAVE_LOCKS 0x40u
+
 struct wf_saved {
 	struct wf_fpstate fp;
 	struct wf_cxa_globals cxa;
+	const void *locks[32]; /* see obs/lintlock.c */
+	int n_locks;
 };
 
-void wf_save(const struct wf_g *g, struct wf_saved *s);    /* about to leave the thread */
+extern void (*wf_save_locks_hook)(struct wf_g *g, struct wf_saved *s);
+extern void (*wf_restore_locks_hook)(const struct wf_saved *s);
+
+void wf_save(struct wf_g *g, struct wf_saved *s);          /* about to leave the thread */
 void wf_restore(const struct wf_g *g, struct wf_saved *s); /* on a thread again */
 
 #endif
