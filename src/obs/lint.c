@@ -37,6 +37,7 @@ struct stretch {
 	uint64_t switches; /* of p, by then */
 	int64_t cpu_ns;    /* of the thread, by then */
 	int64_t asked_ns;  /* the same when it was asked to give way; 0: not yet */
+	bool taken;        /* it has lost its P */
 };
 
 static struct {
@@ -277,6 +278,8 @@ goes_on(const struct stretch *s, const struct wf_g *g, const struct wf_p *p, uin
 		return false;
 	if (is_taken(lease))
 		return true; /* m->p is cleared at the first call; the P is another's */
+	if (s->taken)
+		return false;
 	if (s->asked_ns && lease != WF_URGED && lease != WF_ASKED)
 		return false;
 	return at_load_rlx(&p->n_switches) == s->switches; /* rlx: it changes at each switch */
@@ -301,6 +304,7 @@ look_at(struct wf_m *m, int64_t now)
 		begin_anew(s, g, p, m->tid);
 		return;
 	}
+	s->taken = is_taken(lease);
 	cpu = os_thread_cpu_ns(m->tid);
 	if (!s->asked_ns && cpu - s->cpu_ns >= half) {
 		s->asked_ns = cpu;
@@ -311,6 +315,18 @@ look_at(struct wf_m *m, int64_t now)
 	} else if (s->asked_ns && cpu - s->asked_ns >= half) {
 		ask_for_sample(m, g, now, cpu - s->cpu_ns, is_taken(lease));
 	}
+}
+
+/* The monitor has taken the P of m. Taken before: then it has come back in between. */
+static void
+retaken(struct wf_m *m)
+{
+	if (lint.of && m->id < MS_MAX) {
+		if (lint.of[m->id].taken)
+			lint.of[m->id].g = NULL;
+		lint.of[m->id].taken = true;
+	}
+	wf_lint_call(m);
 }
 
 int64_t
@@ -342,7 +358,7 @@ wf_lint_start(void)
 	void *mem;
 
 	wf_lint_start_locks();
-	wf_retaken_hook = wf_lint_retaken;
+	wf_retaken_hook = retaken;
 	at_store_rlx(&sample.state, SAMPLE_IDLE); /* rlx: nobody else runs */
 	lint.next_ns = 0;
 	if (!lint.of && os_reserve(bytes, page, &mem) == 0)

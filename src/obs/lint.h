@@ -42,6 +42,6 @@ void wf_lint_print_locks(void);
 void wf_lint_stop_locks(void);
 
 /* lintcall.c: the monitor has taken the P of m, whose thread slept. */
-void wf_lint_retaken(struct wf_m *m);
+void wf_lint_call(struct wf_m *m);
 
 #endif

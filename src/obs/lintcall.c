@@ -110,7 +110,7 @@ report(const struct wf_who *who, const struct os_call *call, uintptr_t caller)
 }
 
 void
-wf_lint_retaken(struct wf_m *m)
+wf_lint_call(struct wf_m *m)
 {
 	struct wf_g *g = m->g;
 	struct os_call call;

@@ -116,16 +116,13 @@ TEST(goroutines_that_compute_are_named_with_their_stacks)
 			*next = 0;
 		EXPECT_HAS(report, text);
 		EXPECT_HAS(report, "weft_checkpoint()");
-		if (!strstr(report, "its stack is not known")) {
-			snprintf(text, sizeof(text), "\t%s+0x", names[i]);
-			EXPECT_HAS(report, text);
-		}
+#ifndef WF_TSAN /* whose own functions have no frames; and it delivers signals when it likes */
+		snprintf(text, sizeof(text), "\t%s+0x", names[i]);
+		EXPECT_HAS(report, text);
+#endif
 		if (next)
 			*next = 'w';
 	}
-#ifndef WF_TSAN /* which delivers signals when it likes */
-	EXPECT(!strstr(said, "its stack is not known"));
-#endif
 }
 
 static int
@@ -223,7 +220,8 @@ run_well_behaved(void)
 TEST(who_gives_way_or_sleeps_is_not_called_a_hog)
 {
 	EXPECT_EQ(run_captured(run_well_behaved), 0);
-	EXPECT_EQ(count_of(said, "has computed"), 0);
+	if (strstr(said, "has computed"))
+		test_fail(__FILE__, __LINE__, "%s", said);
 }
 
 /* ---- sleeps in a call */
