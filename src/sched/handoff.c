@@ -269,6 +269,7 @@ wf_lease_urge(struct wf_m *m)
 	if (!wf_lease_ask(m))
 		return;
 	wf_preempt_word_add(1);
-	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED)) /* acqrel: or the owner has done it */
+	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED) && /* acqrel: or the owner has done it */
+	    !WF_MUTANT(MUT_LEASE_URGED_TWICE))
 		wf_preempt_word_add(-1);
 }

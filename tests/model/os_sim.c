@@ -12,6 +12,7 @@
 #include "os_sim.h"
 #include "explore.h"
 #include "base/os.h"
+#include "base/probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -387,4 +388,55 @@ void
 os_close(int fd)
 {
 	(void)fd;
+}
+
+/* ---- probe.h: nobody is linted here */
+
+int64_t
+os_thread_cpu_ns(int tid)
+{
+	(void)tid;
+	return -ENOSYS;
+}
+
+int
+os_thread_call(int tid, struct os_call *call)
+{
+	(void)tid, (void)call;
+	return -ENOSYS;
+}
+
+const char *
+os_call_name(long number)
+{
+	(void)number;
+	return NULL;
+}
+
+int
+os_sample_install(os_sample_fn *fn)
+{
+	(void)fn;
+	return -EBUSY;
+}
+
+int
+os_sample(int tid)
+{
+	(void)tid;
+	return -ENOSYS;
+}
+
+bool
+os_returns_to(uintptr_t pc)
+{
+	(void)pc;
+	return false;
+}
+
+bool
+os_returns_from(uintptr_t pc, uintptr_t fn)
+{
+	(void)pc, (void)fn;
+	return false;
 }

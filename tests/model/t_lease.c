@@ -199,6 +199,16 @@ requester_any(void *arg)
 	request(arg, false);
 }
 
+/* The lint: M 0 is to come by. */
+static void
+urger(void *arg)
+{
+	wf_m_set(arg);
+	lease_lock();
+	wf_lease_urge(&rig.m[0]);
+	lease_unlock();
+}
+
 /* Stops the world, twice with arg. */
 static void
 stopper(void *arg)
@@ -316,6 +326,31 @@ SCENARIO(fenced_owner_nb_monitor) = {
 SCENARIO(fenced_owner_nb_monitor_arm) = {
     .setup = setup_fenced,
     .threads = {{owner_nb, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .model = SIM_ARM,
+};
+
+/* ---- asked to give way, with nothing taken */
+
+SCENARIO(owner_nn_urged) = {
+    .setup = setup_held,
+    .threads = {{owner_nn, &rig.m[0], false}, {urger, LAST_M, false}, {worker, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_URGED_TWICE)},
+};
+
+SCENARIO(owner_bn_urged_and_asked) = {
+    .setup = setup_held,
+    .threads = {{owner_bn, &rig.m[0], false},
+		{urger, &rig.m[2], false},
+		{requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
+};
+
+SCENARIO(fenced_owner_nb_urged_arm) = {
+    .setup = setup_fenced,
+    .threads = {{owner_nb, &rig.m[0], false}, {urger, LAST_M, false}},
     .check_end = check_end,
     .model = SIM_ARM,
 };
