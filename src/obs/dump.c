@@ -194,7 +194,7 @@ wf_fatal_dump(int fd, bool internal)
 {
 	struct wf_sink o = {.fd = fd, .most = SHOWN_ON_FATAL};
 
-	wf_lint_print_locks(); /* it may be the reason */
+	wf_lint_last_words(); /* it may be the reason */
 	say_goroutines(&o);
 	if (wf_sched.deadlocked)
 		wf_describe_cycle(say_line, &o);

@@ -317,14 +317,18 @@ look_at(struct wf_m *m, int64_t now)
 	}
 }
 
-/* The monitor has taken the P of m. Taken before: then it has come back in between. */
+/* The monitor has taken the P of m. It may have given way just before, and has come back if it was
+   taken before: what it does from here on tells. */
 static void
 retaken(struct wf_m *m)
 {
 	if (lint.of && m->id < MS_MAX) {
-		if (lint.of[m->id].taken)
-			lint.of[m->id].g = NULL;
-		lint.of[m->id].taken = true;
+		struct stretch *s = &lint.of[m->id];
+
+		if (s->taken)
+			s->g = NULL;
+		s->taken = true;
+		s->asked_ns = 0;
 	}
 	wf_lint_call(m);
 }

@@ -39,6 +39,7 @@ void wf_lint_end(struct wf_sink *o, const struct wf_who *who, const char *advice
 /* lintlock.c */
 void wf_lint_start_locks(void);
 void wf_lint_print_locks(void);
+void wf_lint_last_words(void); /* on the way down */
 void wf_lint_stop_locks(void);
 
 /* lintcall.c: the monitor has taken the P of m, whose thread slept. */

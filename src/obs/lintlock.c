@@ -28,6 +28,7 @@
 #include <string.h>
 
 enum { FINDINGS = 8 }; /* between two looks of the monitor; more are left for another time */
+enum { PATIENCE_MS = 500 };
 enum { FREE, FILLING, READY, PRINTING };
 
 static struct finding {
@@ -170,19 +171,39 @@ print(const struct finding *f)
 		    "thread, which must not unlock it, and who wants the lock stops a thread");
 }
 
-/* The monitor; or who ends the run or the process. */
+/* True if one is in the hands of another. */
+static bool
+print_all(void)
+{
+	bool others = false;
+
+	for (int i = 0; i < FINDINGS; i++) {
+		uint32_t is = at_load_rlx(&findings[i].state); /* rlx: the CAS decides */
+
+		if (is == READY &&
+		    at_cas_acqrel(&findings[i].state, &is, PRINTING)) { /* acqrel: LINT-2 */
+			print(&findings[i]);
+			at_store_rel(&findings[i].state, FREE); /* rel: LINT-2 */
+		} else if (is != FREE) {
+			others = true;
+		}
+	}
+	return others;
+}
+
+/* The monitor. */
 void
 wf_lint_print_locks(void)
 {
-	for (int i = 0; i < FINDINGS; i++) {
-		uint32_t is = READY;
+	print_all();
+}
 
-		if (at_load_rlx(&findings[i].state) != READY ||        /* rlx: looked at again */
-		    !at_cas_acqrel(&findings[i].state, &is, PRINTING)) /* acqrel: LINT-2 */
-			continue;
-		print(&findings[i]);
-		at_store_rel(&findings[i].state, FREE); /* rel: LINT-2 */
-	}
+/* The process ends: what another is about to say is waited for, but not for ever: it may be us. */
+void
+wf_lint_last_words(void)
+{
+	for (int i = 0; i < PATIENCE_MS && print_all(); i++)
+		os_sleep_ns(1000000);
 }
 
 void

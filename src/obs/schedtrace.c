@@ -97,12 +97,13 @@ add_own_fields(const struct weft_stats *s, int64_t now)
 
 	wf_sink_say(&trace.out,
 		    " goroutines=%lld computing=%u switches/s=%.0f spawned=%llu parks=%llu "
-		    "steals=%llu retakes=%llu wakes=%llu futexes=%llu",
+		    "steals=%llu retakes=%llu handoffs=%llu wakes=%llu futexes=%llu",
 		    (long long)live, at_load_rlx(&wf_sched.computing), /* rlx: a blur */
 		    rate, (unsigned long long)(t->spawned - l->spawned),
 		    (unsigned long long)(t->parks - l->parks),
 		    (unsigned long long)(t->steals - l->steals),
 		    (unsigned long long)(t->retakes - l->retakes),
+		    (unsigned long long)(t->handoffs - l->handoffs),
 		    (unsigned long long)(t->wakes - l->wakes),
 		    (unsigned long long)(t->futexes - l->futexes));
 }

@@ -202,12 +202,20 @@ naps(void)
 }
 
 static int
+computes_in_a_section(void)
+{
+	weft_blocking computes_for(20 * LINT_MS);
+	return 0;
+}
+
+static int
 well_behaved(void)
 {
 	struct weft_wg all = {0};
 
 	EXPECT(weft_wg_go(&all, checkpoints) > 0);
 	EXPECT(weft_wg_go(&all, naps) > 0);
+	EXPECT(weft_wg_go(&all, computes_in_a_section) > 0);
 	return weft_wg_wait(&all);
 }
 
