@@ -2,6 +2,7 @@
 /* lock.c: the slow halves of the mutex, ranks, and the note. */
 #include "base/lock.h"
 #include "base/check.h"
+#include "base/mutant.h"
 
 #ifdef WF_TINY
 enum { LOCK_SPINS = 1 };
@@ -69,28 +70,40 @@ wf_rank_holds(const struct wf_lock *l)
 }
 #endif
 
+enum { CLEAR, WOKEN, SLEEPS }; /* a note's word */
+
 bool
 wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls)
 {
 	int64_t until = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
+	uint32_t word;
 
-	/* acq: what the waker wrote before the wake; pairs with wf_note_wake */
-	while (at_load_acq(&n->word) == 0) {
+	/* acq: what the waker wrote before the wake; pairs with wf_note_set */
+	while ((word = at_load_acq(&n->word)) != WOKEN) {
 		int64_t left = -1;
 
 		if (timeout_ns >= 0 && (left = until - os_now_ns()) <= 0)
-			return at_load_acq(&n->word) != 0; /* acq: as above */
+			return at_load_acq(&n->word) == WOKEN; /* acq: as above */
+		/* acqrel: NOTE-3, the waker sees that it must kick, or we see its wake */
+		if (word == CLEAR && !WF_MUTANT(MUT_NOTE_UNSAID)) {
+			if (!at_cas_acqrel(&n->word, &word, SLEEPS))
+				continue;
+			word = SLEEPS;
+		}
 		++*calls;
-		os_futex_wait(&n->word, 0, left); /* early returns are re-checked above */
+		os_futex_wait(&n->word, word, left); /* early returns are re-checked above */
 	}
 	return true;
 }
 
-void
+bool
 wf_note_set(struct wf_note *n)
 {
-	/* rel: publishes what the sleeper is to find; pairs with wf_note_sleep. NOTE-1 */
-	CHECK(at_xchg_acqrel(&n->word, 1) == 0);
+	/* rel: publishes what the sleeper is to find; pairs with wf_note_sleep */
+	uint32_t was = at_xchg_acqrel(&n->word, WOKEN);
+
+	CHECK(was != WOKEN); /* NOTE-1 */
+	return was == SLEEPS;
 }
 
 void
@@ -102,12 +115,12 @@ wf_note_kick(struct wf_note *n)
 void
 wf_note_wake(struct wf_note *n)
 {
-	wf_note_set(n);
-	wf_note_kick(n);
+	if (wf_note_set(n)) /* NOTE-3 */
+		wf_note_kick(n);
 }
 
 void
 wf_note_clear(struct wf_note *n)
 {
-	at_store_rlx(&n->word, 0); /* NOTE-2: nobody may wake it before it is published again */
+	at_store_rlx(&n->word, CLEAR); /* NOTE-2: nobody may wake it before it is published again */
 }

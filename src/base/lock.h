@@ -6,6 +6,8 @@
  * Under a lock: no allocation, no system call but the lock's own, no user code.
  * NOTE-1: a note is woken at most once between two clears; a second wake is fatal.
  * NOTE-2: only the sleeper clears it.
+ * NOTE-3: a sleeper goes to the kernel only after it has said so; a wake that finds it has not is
+ *         a store, no system call.
  */
 #ifndef WF_BASE_LOCK_H
 #define WF_BASE_LOCK_H
@@ -36,7 +38,7 @@ struct wf_lock {
 	}
 
 struct wf_note {
-	wf_a32 word; /* 0 clear, 1 woken */
+	wf_a32 word; /* 0 clear, 1 woken, 2 its sleeper is in the kernel, or on the way there */
 };
 
 void wf_lock_slow(struct wf_lock *l);
@@ -88,12 +90,19 @@ wf_unlock(struct wf_lock *l)
 		wf_unlock_slow(l);
 }
 
+/* By the sleeper: woken? For who would rather look a few times than sleep. */
+WF_INLINE bool
+wf_note_woken(const struct wf_note *n)
+{
+	return at_load_acq(&n->word) == 1; /* acq: as wf_note_sleep */
+}
+
 /* Sleep until woken or until timeout_ns has passed (< 0: no limit); true if woken. The caller
    counts its futex calls through *calls. */
 bool wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls);
 void wf_note_wake(struct wf_note *n);
 /* The two halves of a wake, for who decides under a lock: set under it, kick after it. */
-void wf_note_set(struct wf_note *n);
+bool wf_note_set(struct wf_note *n); /* true: a kick is needed */
 void wf_note_kick(struct wf_note *n);
 void wf_note_clear(struct wf_note *n);
 

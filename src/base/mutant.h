@@ -41,6 +41,7 @@ enum wf_mutant_id {
 	MUT_CHAN_TOUCH_UNLOCKED,   /* the channel is touched after it was unlocked */
 	MUT_CHAN_NO_MEMBARRIER,    /* the bias is taken without making the owner's stores visible */
 	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
+	MUT_NOTE_UNSAID,           /* a sleeper goes to the kernel without having said so */
 	MUT_WAITER_READ_LATE,      /* who unlinks a waiter reads its G and number after that */
 	MUT_WAITER_NEXT_LATE,      /* a free reads what follows a waiter after it has unlinked it */
 	MUT_LIMBO_SKIPPED,         /* a freed channel is given back at once */

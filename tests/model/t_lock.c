@@ -3,14 +3,15 @@
  * t_lock.c: the futex mutex and the note (base/lock.c, unchanged) on the simulated kernel.
  *
  * The section of a lock excludes and orders; nobody sleeps on a free lock; a note's sleeper is
- * always woken and sees what the waker wrote, whatever spurious returns come between. (NOTE-1,
- * NOTE-2)
+ * always woken and sees what the waker wrote, whatever spurious returns come between. (NOTE-1
+ * to NOTE-3)
  * sources: src/base/lock.c tests/model/os_sim.c
  */
 #include "explore.h"
 #include "os_sim.h"
 
 #include "base/lock.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -126,6 +127,7 @@ SCENARIO(note_ping_pong) = {
     .threads = {{note_first, NULL, false}, {note_second, NULL, false}},
     .check_end = note_check,
     .early = 2,
+    .mutants = {SIM_MUTANT(MUT_NOTE_UNSAID)},
 };
 
 SCENARIO(note_ping_pong_arm) = {

@@ -100,6 +100,20 @@ TEST(note_woken_before_the_sleep_does_not_sleep)
 	EXPECT_EQ(calls, 0);
 }
 
+/* NOTE-3 */
+TEST(note_kicks_only_a_sleeper_that_went_to_the_kernel)
+{
+	uint64_t calls = 0;
+
+	EXPECT(!wf_note_set(&there));
+	EXPECT(wf_note_woken(&there));
+	wf_note_clear(&there);
+	EXPECT(!wf_note_sleep(&there, 1000000, &calls));
+	EXPECT(!wf_note_woken(&there));
+	EXPECT(wf_note_set(&there));
+	EXPECT(wf_note_sleep(&there, -1, &calls));
+}
+
 TEST(note_sleep_ends_at_its_limit)
 {
 	uint64_t calls = 0;
