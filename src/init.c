@@ -15,6 +15,7 @@
 #include "obs/debug.h"
 #include "obs/lint.h"
 #include "obs/obs.h"
+#include "sched/pin.h"
 #include "sched/sched.h"
 #include "wait/chan.h"
 #include "wait/local.h"
@@ -38,6 +39,7 @@ static bool forked;               /* this process is the child of one that had a
 static struct weft_config config; /* as set by weft_configure */
 static struct {
 	struct wf_note done; /* goroutine 1 is over */
+	struct wf_m *here;   /* the caller's thread runs it; NULL: it sleeps */
 	int rc;
 } main_g;
 
@@ -214,20 +216,68 @@ pick_procs(void)
 						       "the number of procs is 1 to 1024"));
 }
 
+/* With main_thread the caller's thread is an M as well, beside those that max_threads counts. */
+static int
+take_this_thread(void)
+{
+	main_g.here = NULL;
+	if (!config.main_thread)
+		return 0;
+	if (wf_template_begin() < 0)
+		return -EAGAIN;
+	main_g.here = wf_m_alloc(false);
+	if (!main_g.here) {
+		wf_template_end();
+		return -ENOMEM;
+	}
+	main_g.here->foreign = true;
+	wf_sched.max_threads++;
+	return 0;
+}
+
+static void
+give_this_thread_back(void)
+{
+	if (main_g.here)
+		wf_m_free(main_g.here);
+	main_g.here = NULL;
+	wf_template_end();
+}
+
+/* Goroutine 1, the only one there is, will run on the caller's thread. */
+static struct wf_g *
+pin_goroutine_1(void)
+{
+	struct wf_g *g = wf_globq_get(&wf_globq);
+
+	wf_pin_to(main_g.here, g);
+	wf_lock(&wf_sched.lock);
+	wf_sched.nm++;
+	wf_unlock(&wf_sched.lock);
+	return g;
+}
+
 /* Goroutine 1 into the global queue, all Ps but one idle, and the first M with that one. */
 static int
 launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 {
 	uint32_t procs = at_load_rlx(&wf_sched.procs); /* rlx: nobody else runs */
 	int64_t id = wf_spawn(m, site, NULL, NULL, arg, bytes, WF_G_MAIN);
+	struct wf_g *pinned = NULL;
 	int rc;
 
 	if (id < 0)
 		return (int)id;
 	wf_preempt_word_add(-1);
+	if (main_g.here)
+		pinned = pin_goroutine_1();
 	at_store_rel(&wf_sched.phase, WF_UP); /* rel: everything above, before goroutine 1 runs */
 	for (uint32_t i = 1; i < procs; i++)  /* from here on the monitor may start an M with one */
 		wf_idle_put(wf_sched.allp[i]);
+	if (pinned) {
+		wf_pin_hand(m, pinned, wf_sched.allp[0]);
+		return 0;
+	}
 	rc = wf_m_start(m, wf_sched.allp[0], false);
 	wf_lock(&wf_sched.lock);
 	if (wf_sched.nm > 0)
@@ -244,6 +294,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	configure_run();
 	wf_note_clear(&main_g.done);
 	wf_sched.ending = false;
+	wf_pin_reset();
 	at_store_rlx(&wf_sched.main_done, 0); /* rlx: nobody else runs */
 	at_store_rlx(&wf_sched.id_next, 2);   /* rlx throughout: nobody else runs; 1 is taken */
 	at_add_rlx(&wf_sched.run, 1);
@@ -257,9 +308,12 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 		goto out_procs;
 	os_segv_install(wf_overflow_report);
 	wf_fatal_dump_hook = wf_fatal_dump;
-	rc = launch(m, site, arg, bytes);
+	rc = take_this_thread();
+	if (rc == 0)
+		rc = launch(m, site, arg, bytes);
 	if (rc == 0 || at_load_rlx(&wf_sched.phase) == WF_UP) /* rlx: UP: end_run cleans up */
 		return rc;
+	give_this_thread_back();
 	wf_fatal_dump_hook = NULL;
 	wf_monitor_stop();
 out_procs:
@@ -289,6 +343,7 @@ empty_queues(void)
 		wf_p_drain(wf_sched.allp[i], &rest);
 	wf_globq_get_batch(&wf_globq, 1, UINT32_MAX, &rest);
 	wf_globq_get_batch(&wf_idleq, 1, UINT32_MAX, &rest);
+	wf_globq_get_batch(&wf_pinq, 1, UINT32_MAX, &rest);
 }
 
 static void
@@ -325,6 +380,7 @@ end_run(struct wf_m *m)
 		wf_lint_stop();
 	wf_world_stop(NULL);
 	wf_ms_end();
+	wf_template_end();
 	wf_waitq_flush(m);
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());
@@ -361,6 +417,8 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	if (rc == 0) {
 		at_store_rel(&m->in_rt,
 			     0); /* rel: we sleep outside, so that a stop need not ask us */
+		if (main_g.here)
+			wf_m_here(main_g.here);
 		wf_note_sleep(&main_g.done, -1, &futexes);
 		wf_tsan_acquire(&main_g);
 		rc = main_g.rc;
@@ -376,10 +434,8 @@ WF_EXPORT int
 weft_configure(const struct weft_config *c)
 {
 	if (!c || c->procs < 0 || c->procs > WF_PROCS_MAX || c->max_threads < 0 ||
-	    (c->stack_bytes && wf_stack_class(c->stack_bytes) < 0))
+	    (c->main_thread & ~1) != 0 || (c->stack_bytes && wf_stack_class(c->stack_bytes) < 0))
 		return -EINVAL;
-	if (c->main_thread)
-		return -ENOTSUP;
 	if (at_load_acq(&wf_sched.phase) != WF_DOWN) /* acq: the last run is over */
 		return -EBUSY;
 	config = *c;

@@ -118,6 +118,10 @@ WEFT_API void weft_yield(void);                            /* B */
 WEFT_API void weft_exit(int rc) __attribute__((noreturn)); /* B; ends this goroutine */
 WEFT_API int64_t weft_id(void);                            /* N; 0 outside a goroutine */
 WEFT_API int64_t weft_count(void);                         /* N */
+/* This goroutine runs on its thread alone, and that thread runs no other, until as many unlocks
+   have followed. If it ends locked, so does the thread. On a plain thread both do nothing. */
+WEFT_API int weft_lock_thread(void);   /* B; 0 or -EAGAIN: no thread is left for the others */
+WEFT_API int weft_unlock_thread(void); /* B; 0 or -EPERM: it was not locked */
 
 extern WEFT_API uint32_t weft_preempt_word;
 

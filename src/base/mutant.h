@@ -42,6 +42,13 @@ enum wf_mutant_id {
 	MUT_CHAN_NO_MEMBARRIER,    /* the bias is taken without making the owner's stores visible */
 	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
 	MUT_NOTE_UNSAID,           /* a sleeper goes to the kernel without having said so */
+	MUT_PIN_DIRECT,            /* a pinned M switches to another goroutine */
+	MUT_PIN_QUEUED,            /* a pinned goroutine goes to the queue that all Ms read */
+	MUT_PIN_P_LATE,            /* a pinned M is woken before its P is written */
+	MUT_PIN_STILL_IDLE,        /* a pinned M that was handed a P still counts as idle */
+	MUT_PIN_NO_WAKE,           /* a pinned goroutine is queued, and nobody woken */
+	MUT_PIN_KEEPS_P,           /* a pinned M sleeps with its P */
+	MUT_PIN_NO_END,            /* the end of the run leaves pinned Ms asleep */
 	MUT_WAITER_READ_LATE,      /* who unlinks a waiter reads its G and number after that */
 	MUT_WAITER_NEXT_LATE,      /* a free reads what follows a waiter after it has unlinked it */
 	MUT_LIMBO_SKIPPED,         /* a freed channel is given back at once */

@@ -516,11 +516,12 @@ os_altstack_install(void **mem)
 void
 os_altstack_remove(void *mem)
 {
-	stack_t off = {.ss_flags = SS_DISABLE};
+	stack_t off = {.ss_flags = SS_DISABLE}, now;
 
 	if (!mem)
 		return;
-	sigaltstack(&off, NULL);
+	if (sigaltstack(NULL, &now) == 0 && now.ss_sp == mem) /* not another one by now */
+		sigaltstack(&off, NULL);
 	munmap(mem, ALT_STACK);
 }
 

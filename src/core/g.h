@@ -14,6 +14,7 @@
 #include <weft.h>
 
 struct wf_locals;
+struct wf_m;
 struct weft_scope;
 
 /* Why a goroutine waits: one list, so that the number and the text cannot differ. */
@@ -51,6 +52,7 @@ enum wf_gflag {
 	WF_G_OVER = 8,    /* its run has ended, its thread has not */
 	WF_G_MEMBER = 16, /* child of a group: wg is that of the group */
 	WF_G_THREAD = 32, /* stands for a plain thread: part of its M */
+	WF_G_PINNED = 64, /* runs on its own M only: see pin.c */
 };
 
 /*
@@ -89,6 +91,7 @@ struct wf_g {
 	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
 	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 	uint32_t blocking; /* depth of blocking sections: see blocking.c */
+	struct wf_m *home; /* WF_G_PINNED: its M */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");

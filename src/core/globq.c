@@ -4,6 +4,7 @@
 
 struct wf_globq wf_globq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 struct wf_globq wf_idleq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
+struct wf_globq wf_pinq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 
 static void
 publish_size(struct wf_globq *q)

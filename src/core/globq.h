@@ -22,6 +22,7 @@ struct wf_globq {
 
 extern struct wf_globq wf_globq; /* runnable Gs */
 extern struct wf_globq wf_idleq; /* runnable Gs of the idle class */
+extern struct wf_globq wf_pinq;  /* runnable Gs that are pinned: see pin.c */
 
 void wf_globq_put(struct wf_globq *q, struct wf_g *g);           /* tail */
 void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);  /* all of l, in order */

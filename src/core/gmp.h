@@ -83,6 +83,7 @@ struct wf_m {
 	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
 	struct wf_p *old_p; /* owner only: the P it had last */
 	bool blocking;      /* owner only: its goroutine is in a blocking section, LEASE-7 */
+	bool pinned;        /* owner only: runs pinned_g and nothing else; see pin.c */
 
 	/* owner only */
 	struct wf_g *g; /* the goroutine that runs, NULL on g0 */
@@ -113,6 +114,10 @@ struct wf_m {
 	struct wf_locals *locals; /* of a plain thread */
 	struct wf_cache cache;    /* while it has no P */
 	uint64_t futexes;
+	struct wf_g *pinned_g;
+	uint32_t pins;        /* calls of weft_lock_thread that are open */
+	bool pin_over;        /* pinned_g has ended: so does the thread */
+	bool foreign;         /* the thread that called weft_run, for goroutine 1: not made by us */
 	struct wf_g thread_g; /* a plain thread waits as this: WF_G_THREAD */
 
 	/* handed over through the note */
@@ -122,7 +127,7 @@ struct wf_m {
 	/* under sched.lock */
 	struct wf_m *idle_next, *idle_prev;
 	struct wf_m *all_next;
-	bool idle;
+	bool idle;         /* asleep without a P; on the list, unless it is pinned */
 	bool in_use;       /* false: free for another thread */
 	uint64_t seen_out; /* see limbo.c */
 
@@ -152,6 +157,7 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
+	bool pin_turn;    /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan;  /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
 	uint32_t chain;   /* runnext runs in a row */
 	uint32_t bounces; /* objects that another P had used last: see learn_grace */
@@ -208,6 +214,7 @@ struct wf_sched {
 	struct wf_m *all_ms;
 	uint32_t nm; /* threads of this run, or about to be */
 	uint32_t nmidle;
+	uint32_t npinned;   /* Ms with pinned goroutines, but for that of main_thread */
 	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;

@@ -102,7 +102,8 @@ say_g(struct wf_g *g, void *arg)
 		else
 			snprintf(why, sizeof(why), "%s", wf_reason_name(g->reason));
 	}
-	wf_sink_say(t->o, "goroutine %lld [%s]:%s%s", (long long)g->id, why, g->name ? " " : "",
+	wf_sink_say(t->o, "goroutine %lld [%s%s]:%s%s", (long long)g->id, why,
+		    g->flags & WF_G_PINNED ? ", locked to thread" : "", g->name ? " " : "",
 		    g->name ? g->name : "");
 	if (state == WF_WAITING)
 		say_wait(t->o, g);
@@ -146,12 +147,13 @@ say_machine(struct wf_sink *o)
 	wf_sink_say(o,
 		    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
 		    "stop_wait=%u "
-		    "threads=%u idlethreads=%u runqueue=%u idleclass=%u computing=%u",
+		    "threads=%u idlethreads=%u runqueue=%u idleclass=%u pinned=%u computing=%u",
 		    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
 		    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
 		    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
 		    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
-		    wf_globq_size(&wf_idleq), at_load_rlx(&wf_sched.computing));
+		    wf_globq_size(&wf_idleq), wf_globq_size(&wf_pinq),
+		    at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 		const struct wf_m *m = at_load_rlx(&p->m);
@@ -166,10 +168,11 @@ say_machine(struct wf_sink *o)
 		if (m->in_use)
 			wf_sink_say(
 			    o,
-			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s",
+			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s%s",
 			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
 			    wf_lease_name(at_load_rlx(&m->lease)), at_load_rlx(&m->in_rt),
-			    m->spinning, m->idle, m->plain ? " plain" : "");
+			    m->spinning, m->idle, m->plain ? " plain" : "",
+			    m->pinned ? " pinned" : "");
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* handoff.c: the slow half of the lease, both sides; the protocol is in handoff.h. */
+#include "sched/pin.h"
 #include "sched/sched.h"
 
 struct wf_lock wf_lease_lock = WF_LOCK_INIT(WF_RANK_LEASE);
@@ -18,7 +19,7 @@ void
 wf_handoff(struct wf_m *m, struct wf_p *p)
 {
 	at_store_rlx(&p->m, NULL); /* rlx: a hint for requesters */
-	if (wf_stop_take(p))
+	if (wf_stop_take(p) || wf_pin_next(m, p))
 		return;
 	/* acq: the function to run */
 	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {

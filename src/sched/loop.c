@@ -5,6 +5,7 @@
  * LOOP-1: on g0, in_rt is 1 and m->g is NULL.
  * LOOP-2: an M looks for work only with a P; without one it sleeps (thread.c).
  */
+#include "sched/pin.h"
 #include "sched/switch.h"
 
 #ifdef WF_TINY
@@ -24,6 +25,7 @@ pick_fair(struct wf_p *p)
 	if (p->fair > 0)
 		return NULL;
 	p->fair = FAIR_EVERY;
+	p->pin_turn = true; /* the next time */
 	/* A busy ring hides the fork queue too: turn and turn about, the oldest first. */
 	p->fair_fork = !p->fair_fork;
 	if (p->fair_fork && wf_runq_len(&p->runq) > 0 && (g = wf_forkq_steal(&p->forkq)))
@@ -67,8 +69,9 @@ pick_global(struct wf_m *m, struct wf_p *p)
 
 /*
  * The next goroutine to run, and whether it inherits the slice; NULL: this thread must end. In
- * order: stop-the-world, safe-point work, the fairness tick, local, global, steal, idle class;
- * then the P is dropped, everything is looked at once more, and the thread sleeps.
+ * order: stop-the-world, safe-point work, pinned goroutines, the fairness tick, local, global,
+ * steal, idle class; then the P is dropped, everything is looked at once more, and the thread
+ * sleeps.
  */
 static struct wf_g *
 find_runnable(struct wf_m *m, bool *inherit)
@@ -89,6 +92,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 		if (at_load_acq(&p->safepoint)) /* acq: the function to run */
 			wf_safepoint_run(p);
 		*inherit = false;
+		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
+			continue;
 		if ((g = pick_fair(p)) || (g = wf_pick_local(p, inherit)) ||
 		    (g = pick_global(m, p)))
 			return g;
@@ -130,7 +135,7 @@ wf_m_loop(struct wf_m *m)
 {
 	for (;;) {
 		bool inherit = false;
-		struct wf_g *g = find_runnable(m, &inherit);
+		struct wf_g *g = m->pinned ? wf_pinned_next(m) : find_runnable(m, &inherit);
 
 		if (!g)
 			return;

@@ -7,6 +7,7 @@
  * fairness tick), does g0 run. The price is m->pending: what must happen to the goroutine that
  * was left, done by the one that arrives (PARK-2).
  */
+#include "sched/pin.h"
 #include "sched/save.h"
 #include "sched/switch.h"
 
@@ -24,8 +25,7 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	switch (what) {
 	case WF_PEND_GLOBAL:
 		wf_g_yielded(g);
-		wf_globq_put(g->flags & WF_G_IDLE ? &wf_idleq : &wf_globq, g);
-		wf_submitted(m);
+		wf_submit(m, NULL, g, false);
 		break;
 	case WF_PEND_DEAD:
 		wf_g_bury(m, g);
@@ -160,7 +160,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 
 	/* kid->wg: a hint, it may be stolen already; looked at again below. rlx: as in
 	   wf_pick_direct */
-	if (!kid || kid->wg != wg || g->save || at_load_rlx(&m->lease) > WF_FENCED ||
+	if (!kid || kid->wg != wg || g->save || m->pinned || at_load_rlx(&m->lease) > WF_FENCED ||
 	    at_load_rlx(&wf_sched.stopping))
 		return false;
 	if (p->fair == 0 && (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0))
@@ -203,6 +203,18 @@ wf_overflow(struct wf_p *p, struct wf_glist *over)
 	wf_globq_put_batch(&wf_globq, over);
 }
 
+/* The same, for a G that does not belong in the local queue. */
+WF_COLD static void
+submit_apart(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
+{
+	if ((g->flags & WF_G_PINNED) && !WF_MUTANT(MUT_PIN_QUEUED)) {
+		wf_pin_submit(m, p, g, next);
+		return;
+	}
+	wf_globq_put(g->flags & WF_G_IDLE ? &wf_idleq : &wf_globq, g);
+	wf_submitted(m);
+}
+
 /* A G that is RUNNABLE and in hand becomes findable; then somebody is woken if need be. */
 void
 wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
@@ -210,12 +222,13 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	struct wf_glist over = {0};
 	bool lone;
 
-	if (unlikely(g->flags & WF_G_IDLE)) {
-		wf_globq_put(&wf_idleq, g);
-		wf_submitted(m);
+	if (unlikely(g->flags & (WF_G_IDLE | WF_G_PINNED))) {
+		submit_apart(m, p, g, next);
 		return;
 	}
-	if (unlikely(!p)) {
+	if (unlikely(!p || m->pinned)) { /* a pinned M's P leaves it before anybody runs there */
+		if (p)
+			p->fair = 0; /* who gets it looks there first */
 		wf_globq_put(&wf_globq, g);
 		wf_submitted(m);
 		return;
@@ -263,7 +276,7 @@ alone(struct wf_m *m)
 	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
 	       wf_forkq_empty(&p->forkq) && wf_globq_size(&wf_globq) == 0 &&
 	       at_load_rlx(&m->lease) <= WF_FENCED && !at_load_rlx(&wf_sched.stopping) &&
-	       !(m->g->flags & WF_G_IDLE);
+	       wf_globq_size(&wf_pinq) == 0 && !(m->g->flags & WF_G_IDLE);
 }
 
 WF_EXPORT void

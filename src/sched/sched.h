@@ -66,6 +66,9 @@ int wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning);
 bool wf_m_stop(struct wf_m *m); /* sleep until handed a P; false: end the thread */
 struct wf_m *wf_m_alloc(bool plain);
 void wf_m_free(struct wf_m *m);
+int wf_m_launch(struct wf_m *t); /* a thread for t, which is complete */
+void wf_m_here(struct wf_m *m);  /* this thread is m's until its loop ends */
+void wf_m_unlock_and_check(void);
 void wf_ms_end(void);      /* end of the run: all threads go */
 int wf_threads_ours(void); /* sched.lock held: threads that the runtime made or knows */
 

@@ -12,6 +12,7 @@
 #include "core/gclaim.h"
 #include "core/gpool.h"
 #include "core/wgword.h"
+#include "sched/pin.h"
 #include "sched/save.h"
 #include "sched/switch.h"
 
@@ -144,7 +145,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
-	if (wg && p && m->g && !(g->flags & WF_G_IDLE) && expects_join(m->g, site) &&
+	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_IDLE) && expects_join(m->g, site) &&
 	    wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
 	else
@@ -177,9 +178,10 @@ wf_g_bury(struct wf_m *m, struct wf_g *g)
 		g->stack = NULL;
 	}
 	wf_stack_unreserve(c, g->stack_class);
-	if (unlikely(g->flags & WF_G_ATTR)) {
+	if (unlikely(g->flags & (WF_G_ATTR | WF_G_PINNED))) {
 		g->name = NULL;
 		g->save = 0;
+		wf_pin_died(m, g);
 	}
 	wf_g_freed(g);
 	wf_gpool_put(c, g);
@@ -262,6 +264,10 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	if (next) { /* back to the parent that has waited for just this */
 		g->joiner = NULL;
 		wf_g_readied(next);
+		if (unlikely(m->pinned)) { /* not here: PIN-1 */
+			wf_submit(m, p, next, true);
+			next = NULL;
+		}
 	} else {
 		next = wf_pick_direct(m, p);
 	}
@@ -329,6 +335,8 @@ kid_main(void *arg)
 	wf_leave(m);
 	int rc = call_entry(kid);
 	m = wf_enter(WF_CALL_B); /* another thread, perhaps */
+	if (unlikely(m->pinned)) /* the parent does not go on here: PIN-1 */
+		wf_g_exit(m, rc, false);
 	finish(m, kid, rc);
 	parent = kid->joiner;
 	kid->joiner = NULL;

@@ -155,7 +155,8 @@ any_queued(bool to_take)
 {
 	uint32_t n = at_load_rlx(&wf_sched.procs); /* rlx: changes while the world is stopped */
 
-	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0)
+	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0 ||
+	    wf_globq_size(&wf_pinq) > 0)
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct wf_p *p = wf_sched.allp[i];

@@ -52,6 +52,7 @@ wf_pick_direct(struct wf_m *m, struct wf_p *p)
 
 	/* rlx: a request that is seen late is repeated by the stopper */
 	if (unlikely(p->fair == 0 || at_load_rlx(&m->lease) > WF_FENCED ||
+		     (m->pinned && !WF_MUTANT(MUT_PIN_DIRECT)) || /* PIN-1 */
 		     at_load_rlx(&wf_sched.stopping)))
 		return NULL;
 	next = wf_pick_local(p, &inherit);
@@ -70,7 +71,7 @@ wf_requeue(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
 	struct wf_glist over = {0};
 
-	if (unlikely(g->flags & WF_G_IDLE)) {
+	if (unlikely(g->flags & (WF_G_IDLE | WF_G_PINNED))) {
 		wf_submit(m, p, g, false);
 		return;
 	}

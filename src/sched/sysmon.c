@@ -59,7 +59,7 @@ work_waits(const struct wf_p *p)
 	(void)p;
 	return true;
 #else
-	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0;
+	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_pinq) > 0;
 #endif
 }
 

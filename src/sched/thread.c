@@ -2,8 +2,8 @@
 /*
  * thread.c: Ms: create, sleep, wake, end; and the M of a plain thread.
  *
- * M-1: an M is on the idle list, or has or is handed a P, or runs user code without one. The
- *      first holds exactly while m->idle is set, under sched.lock.
+ * M-1: an M is on the idle list (a pinned one: asleep), or has or is handed a P, or runs user code
+ *      without one. The first holds exactly while m->idle is set, under sched.lock.
  * M-2: struct wf_m is never freed, only reused: the lease words stay valid (LEASE-1).
  * M-3: nm counts the threads of this run, from before they exist until they are past the last
  *      use of anything but their own M.
@@ -12,6 +12,7 @@
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "base/sanitizer.h"
+#include "sched/pin.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ wf_m_alloc(bool plain)
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->blocking = false;
+	m->pinned = m->pin_over = m->foreign = false;
 	m->thread_g.flags = WF_G_THREAD;
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
@@ -142,33 +144,58 @@ wf_m_attach(void)
 
 /* ---- the life of an M's thread */
 
-static void *
-m_main(void *arg)
+static void
+m_life(struct wf_m *m)
 {
-	struct wf_m *m = arg;
-	char name[16];
 	bool counted;
 
 	set_up_this_thread(m);
-	snprintf(name, sizeof(name), "weft-m%u", m->id);
-	os_thread_name(name);
 	wf_fpstate_set(&wf_fpstate_default); /* not that of the goroutine that started us */
 	os_altstack_install(&m->altstack);
 	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
 	wf_trace(WF_TR_M, 1, m);
-	wf_p_acquire(m, m->nextp);
-	m->nextp = NULL;
+	if (!m->pinned) {
+		wf_p_acquire(m, m->nextp);
+		m->nextp = NULL;
+	}
 	wf_m_loop(m);
 	wf_trace(WF_TR_M, 0, m);
 	os_altstack_remove(m->altstack);
 	flush(m);
 	wf_lock(&wf_sched.lock);
 	counted = at_load_rlx(&m->lease) != WF_OVER; /* rlx: our own; M-3 */
-	if (counted)
+	if (counted) {
 		wf_sched.nm--;
+		wf_sched.npinned -= m->pinned && !m->foreign;
+	}
 	m->in_use = false;
 	wf_unlock(&wf_sched.lock);
+}
+
+static void *
+m_main(void *arg)
+{
+	struct wf_m *m = arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "weft-m%u", m->id);
+	os_thread_name(name);
+	m_life(m);
 	return NULL;
+}
+
+/* The thread that called weft_run is m's for this run, which goroutine 1 is pinned to. It goes back
+   as it was. */
+void
+wf_m_here(struct wf_m *m)
+{
+	struct wf_m *outside = wf_m();
+	struct wf_fpstate fp;
+
+	wf_fpstate_get(&fp);
+	m_life(m);
+	wf_fpstate_set(&fp);
+	wf_m_set(outside);
 }
 
 static void
@@ -215,16 +242,34 @@ start_failed(struct wf_p *p, bool spinning, int rc)
 	return rc;
 }
 
+/* 0, or -errno: then the P it was to have is idle. */
+int
+wf_m_launch(struct wf_m *t)
+{
+	struct wf_p *p = t->nextp;
+	bool spinning = t->spinning;
+	int rc = os_thread_start(m_main, t);
+
+	if (rc == 0)
+		return 0;
+	wf_m_free(t);
+	wf_lock(&wf_sched.lock);
+	wf_sched.nm--;
+	wf_unlock(&wf_sched.lock);
+	return start_failed(p, spinning, rc);
+}
+
 /* P in hand: an idle M, best the one that had this P last, or a new thread runs it. Any thread.
    0, or -errno: then the P is idle and its work in the global queue. */
 int
 wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 {
 	struct wf_m *t;
-	int rc;
 
 	wf_lock(&wf_sched.lock);
-	t = p->last_m && p->last_m->idle ? p->last_m : wf_sched.idle_ms;
+	t = p->last_m;
+	if (!t || !t->idle || t->pinned)
+		t = wf_sched.idle_ms;
 	if (t) {
 		idle_unlink(t);
 		p->last_m = t;
@@ -241,27 +286,25 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 		if (full)
 			return start_failed(p, spinning, -EAGAIN);
 		t = wf_m_alloc(false);
-		if (t) {
-			p->last_m = t;
-			t->nextp = p;
-			t->spinning = spinning;
-		}
-		rc = t ? os_thread_start(m_main, t) : -ENOMEM;
-		if (rc < 0) {
-			if (t)
-				wf_m_free(t);
+		if (!t) {
 			wf_lock(&wf_sched.lock);
 			wf_sched.nm--;
 			wf_unlock(&wf_sched.lock);
-			return start_failed(p, spinning, rc);
+			return start_failed(p, spinning, -ENOMEM);
 		}
+		p->last_m = t;
+		t->nextp = p;
+		t->spinning = spinning;
+		if (!m || !m->pinned)
+			return wf_m_launch(t);
+		wf_template_ask(t); /* PIN-4 */
 	}
 	return 0;
 }
 
 /* sched.lock held: dropped, after a look whether anybody is left to wake anybody. */
-static void
-unlock_and_check(void)
+void
+wf_m_unlock_and_check(void)
 {
 	bool suspected = wf_deadlock_suspected();
 	uint64_t seq = wf_sched.idle_seq;
@@ -282,7 +325,7 @@ wf_m_stop(struct wf_m *m)
 		return false;
 	}
 	idle_link(m);
-	unlock_and_check();
+	wf_m_unlock_and_check();
 	while (!wf_note_sleep(&m->note, wf_sched.reap_ns, &m->futexes)) {
 		bool end;
 
@@ -291,7 +334,7 @@ wf_m_stop(struct wf_m *m)
 		end = m->idle && wf_sched.nm > at_load_rlx(&wf_sched.procs) + 2;
 		if (end)
 			idle_unlink(m);
-		unlock_and_check(); /* a thread on its way out may have hidden a deadlock before */
+		wf_m_unlock_and_check(); /* a thread on its way out may have hidden a deadlock */
 		if (end)
 			return false;
 	}
@@ -308,11 +351,11 @@ wf_m_stop(struct wf_m *m)
 int
 wf_threads_ours(void)
 {
-	int n = 2; /* the monitor, and the caller of weft_run */
+	int n = 2 + wf_template_runs(); /* the monitor, and the caller of weft_run */
 
 	wf_assert_held(&wf_sched.lock);
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
-		n += m->in_use && !m->plain;
+		n += m->in_use && !m->plain && !m->foreign;
 	return n;
 }
 
@@ -373,7 +416,7 @@ wf_ms_end(void)
 	wf_unlock(&wf_sched.lock);
 	wf_lease_barrier(); /* every in_rt stored before is visible below */
 	while (!leave_the_rest()) {
-		while (end_one_idle())
+		while (end_one_idle() || (!WF_MUTANT(MUT_PIN_NO_END) && wf_pin_end_one()))
 			;
 		os_sleep_ns(20000);
 	}
