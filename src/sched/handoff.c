@@ -19,7 +19,7 @@ void
 wf_handoff(struct wf_m *m, struct wf_p *p)
 {
 	at_store_rlx(&p->m, NULL); /* rlx: a hint for requesters */
-	if (wf_stop_take(p) || wf_pin_next(m, p))
+	if (wf_stop_take(p) || (wf_globq_size(&wf_pinq) > 0 && wf_pin_next(m, p)))
 		return;
 	/* acq: the function to run */
 	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {

@@ -102,8 +102,6 @@ pick(struct wf_p *p)
 {
 	bool turn = p->fair == 0 && p->pin_turn;
 
-	if (wf_globq_size(&wf_pinq) == 0)
-		return NULL;
 	if (!turn && (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0))
 		return NULL;
 	p->pin_turn = false; /* until the tick has served the global queue */
@@ -137,6 +135,17 @@ wf_pin_next(struct wf_m *m, struct wf_p *p)
 	g = pick(p);
 	if (g)
 		wf_pin_hand(m, g, p);
+	return g != NULL;
+}
+
+/* P in hand, and no thread to be had: a pinned goroutine has one. True: it has the P as well now. */
+bool
+wf_pin_any(struct wf_p *p)
+{
+	struct wf_g *g = wf_globq_get(&wf_pinq);
+
+	if (g)
+		wf_pin_hand(NULL, g, p);
 	return g != NULL;
 }
 

@@ -9,6 +9,7 @@ void wf_pin_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
 void wf_pin_hand(struct wf_m *m, struct wf_g *g, struct wf_p *p);
 bool wf_pin_serve(struct wf_m *m);
 bool wf_pin_next(struct wf_m *m, struct wf_p *p);
+bool wf_pin_any(struct wf_p *p);
 struct wf_g *wf_pinned_next(struct wf_m *m);
 void wf_pin_died(struct wf_m *m, const struct wf_g *g);
 void wf_pin_to(struct wf_m *m, struct wf_g *g);

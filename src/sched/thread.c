@@ -236,7 +236,8 @@ start_failed(struct wf_p *p, bool spinning, int rc)
 	wf_p_drain(p, &l);
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
-	wf_idle_put(p);
+	if (!wf_pin_any(p)) /* that needs no new thread */
+		wf_idle_put(p);
 	if (spinning)
 		wf_spin_cancel();
 	return rc;

@@ -220,10 +220,11 @@ waits_for_ever(void)
 }
 
 static int
-spins(void)
+yields_on(void)
 {
 	for (;;)
 		weft_yield();
+	return 0;
 }
 
 static int
@@ -233,7 +234,7 @@ leaves_others_behind(void)
 	weft_wg_add(&never, 1);
 	for (int i = 0; i < 4; i++)
 		weft_go(waits_for_ever);
-	weft_go(spins);
+	weft_go(yields_on);
 	for (int i = 0; i < 10; i++)
 		weft_yield();
 	return 0;

@@ -766,6 +766,7 @@ yields_on(void)
 	add(&beside, 1);
 	for (;;)
 		weft_yield();
+	return 0;
 }
 
 static int
