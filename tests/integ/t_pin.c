@@ -652,6 +652,35 @@ TEST(pinned_one_asleep_in_the_kernel_stops_nobody)
 	EXPECT_EQ(weft_run(blocks_pinned), 0);
 }
 
+/* The same in a blocking section: the P goes at once. */
+static int
+sections_pinned(void)
+{
+	char byte;
+	int tid;
+
+	EXPECT_EQ(pipe(pipe_fds), 0);
+	EXPECT_EQ(weft_lock_thread(), 0);
+	tid = gettid();
+	for (int i = 0; i < scaled(200); i++) {
+		EXPECT(weft_go(writes) > 0);
+		weft_blocking EXPECT_EQ(read(pipe_fds[0], &byte, 1), 1);
+		EXPECT_EQ(gettid(), tid);
+		weft_yield();
+		EXPECT_EQ(gettid(), tid);
+	}
+	EXPECT(stats().total.handoffs > 0);
+	return 0;
+}
+
+TEST(pinned_one_in_a_blocking_section_comes_back_to_its_thread)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(sections_pinned), 0);
+	use_procs(2);
+	EXPECT_EQ(weft_run(sections_pinned), 0);
+}
+
 static int beside;
 
 static int
