@@ -257,6 +257,19 @@ pin_goroutine_1(void)
 	return g;
 }
 
+/* No M could be started for goroutine 1. False: the monitor or a plain thread could, and it runs. */
+static bool
+take_goroutine_1_back(void)
+{
+	struct wf_g *g = wf_globq_get(&wf_globq); /* it was the first in there */
+
+	if (g && !(g->flags & WF_G_MAIN)) {
+		wf_submit(wf_m(), NULL, g, false);
+		g = NULL;
+	}
+	return g != NULL;
+}
+
 /* Goroutine 1 into the global queue, all Ps but one idle, and the first M with that one. */
 static int
 launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
@@ -279,11 +292,7 @@ launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 		return 0;
 	}
 	rc = wf_m_start(m, wf_sched.allp[0], false);
-	wf_lock(&wf_sched.lock);
-	if (wf_sched.nm > 0)
-		rc = 0; /* a plain thread was faster, and has started the first M */
-	wf_unlock(&wf_sched.lock);
-	return rc;
+	return rc < 0 && take_goroutine_1_back() ? rc : 0;
 }
 
 static int
