@@ -166,13 +166,14 @@ say_machine(struct wf_sink *o)
 		const struct wf_p *p = at_load_rlx(&m->p);
 
 		if (m->in_use)
-			wf_sink_say(
-			    o,
-			    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d idle=%d%s%s",
-			    m->id, m->tid, p ? (int)p->id : -1, m->g ? (long long)m->g->id : 0LL,
-			    wf_lease_name(at_load_rlx(&m->lease)), at_load_rlx(&m->in_rt),
-			    m->spinning, m->idle, m->plain ? " plain" : "",
-			    m->pinned ? " pinned" : "");
+			wf_sink_say(o,
+				    "  M%u: tid=%d p=%d curg=%lld lease=%s in_rt=%u spinning=%d "
+				    "idle=%d%s%s",
+				    m->id, m->tid, p ? (int)p->id : -1,
+				    m->g ? (long long)m->g->id : 0LL,
+				    wf_lease_name(at_load_rlx(&m->lease)), at_load_rlx(&m->in_rt),
+				    m->spinning, m->idle, m->plain ? " plain" : "",
+				    m->pinned ? " pinned" : "");
 	}
 }
 

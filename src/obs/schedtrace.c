@@ -137,16 +137,17 @@ say_m(const struct wf_m *m)
 	uint32_t lease = at_load_rlx(&m->lease);
 	bool lost = lease == WF_TAKEN || lease == WF_ASLEEP;
 	const struct wf_p *p = lost ? NULL : at_load_rlx(&m->p);
-	const struct wf_g *g = m->g;
+	const struct wf_g *g = m->g, *pinned = m->pinned_g;
 
 	wf_sink_add(&trace.out, "  M%u:", m->id);
 	add_id("p", p ? (int64_t)p->id : -1);
 	add_id("curg", g ? g->id : -1);
-	wf_sink_say(&trace.out,
-		    " mallocing=0 throwing=0 preemptoff= locks=0 dying=0 spinning=%s blocked=%s "
-		    "lockedg=nil tid=%d lease=%s in_rt=%u%s",
-		    m->spinning ? "true" : "false", m->idle ? "true" : "false", m->tid,
-		    wf_lease_name(lease), at_load_rlx(&m->in_rt), m->plain ? " plain" : "");
+	wf_sink_add(&trace.out,
+		    " mallocing=0 throwing=0 preemptoff= locks=0 dying=0 spinning=%s blocked=%s",
+		    m->spinning ? "true" : "false", m->idle ? "true" : "false");
+	add_id("lockedg", pinned ? pinned->id : -1);
+	wf_sink_say(&trace.out, " tid=%d lease=%s in_rt=%u%s", m->tid, wf_lease_name(lease),
+		    at_load_rlx(&m->in_rt), m->plain ? " plain" : "");
 }
 
 static int64_t
@@ -171,7 +172,8 @@ say_g(struct wf_g *g, void *arg)
 		    go_gstatus[state % countof(go_gstatus)],
 		    state == WF_WAITING ? wf_reason_name(g->reason) : "");
 	add_id("m", state == WF_RUNNING ? thread_of(g) : -1);
-	wf_sink_say(&trace.out, " lockedm=nil fn=%s at=%s:%d", site->name, site->file, site->line);
+	add_id("lockedm", g->flags & WF_G_PINNED ? (int64_t)g->home->id : -1);
+	wf_sink_say(&trace.out, " fn=%s at=%s:%d", site->name, site->file, site->line);
 }
 
 static void

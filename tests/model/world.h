@@ -94,7 +94,8 @@ void
 __wrap_os_sleep_ns(int64_t ns)
 {
 	__real_os_sleep_ns(ns);
-	if (helped || wf_sched.phase.v != WF_UP || wf_sched.nmidle != wf_sched.nm || wf_sched.stopping.v)
+	if (helped || wf_sched.phase.v != WF_UP || wf_sched.nmidle != wf_sched.nm ||
+	    wf_sched.stopping.v)
 		return;
 	if (wf_globq.list.size > 0)
 		sim_fail("every M sleeps, and the global queue has %u", wf_globq.list.size);
