@@ -353,6 +353,7 @@ empty_queues(void)
 	wf_globq_get_batch(&wf_globq, 1, UINT32_MAX, &rest);
 	wf_globq_get_batch(&wf_idleq, 1, UINT32_MAX, &rest);
 	wf_globq_get_batch(&wf_pinq, 1, UINT32_MAX, &rest);
+	wf_urgent_flush(&rest);
 }
 
 static void
@@ -373,6 +374,7 @@ reset_counters(void)
 
 		for (size_t j = 0; j < countof(per); j++)
 			at_store_rlx(per[j], 0);
+		at_store_rlx(&p->spared, 0); /* rlx: as above */
 		p->last_m = NULL;
 	}
 }
@@ -398,6 +400,7 @@ end_run(struct wf_m *m)
 	if (wf_debug.stacks)
 		wf_stack_census(2);
 	at_store_rlx(&wf_sched.stopping, 0); /* rlx: nobody else runs */
+	at_store_rlx(&wf_sched.due, 0);
 	wf_idle_reset();
 	wf_p_resize(0);
 	reset_counters();

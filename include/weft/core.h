@@ -42,7 +42,11 @@ struct weft_site {
 	struct weft_site *next_;
 };
 
-enum weft_prio { WEFT_NORMAL = 0, WEFT_URGENT = 1, WEFT_IDLE = 2 };
+enum weft_prio {
+	WEFT_NORMAL = 0,
+	WEFT_URGENT = 1, /* started or woken, it runs before the normal ones that are queued */
+	WEFT_IDLE = 2,   /* runs when a P would otherwise idle, or once it has waited long */
+};
 
 struct weft_attr {
 	size_t stack_bytes; /* 0: the default; rounded up to a power of two, guard included */
@@ -88,7 +92,7 @@ struct weft_stats {
 	int idle_threads;
 	int spinning;
 	int64_t goroutines;
-	int64_t runqueue; /* goroutines in the global queue and the idle class */
+	int64_t runqueue; /* goroutines in the global queues, those of the classes included */
 	uint64_t stacks_in_use;
 	uint64_t stacks_cached;           /* in all caches and the depot */
 	struct weft_proc_stats total;     /* all Ps, and the threads that had none */

@@ -22,6 +22,7 @@ enum wf_rank {
 	WF_RANK_LIMBO, /* memory on its way out */
 	WF_RANK_SCOPE, /* a tree of groups: a waiter enters it while it holds a queue's lock */
 	WF_RANK_SCHED, /* idle Ms, all Ms; taken while deciding what an M does next */
+	WF_RANK_IDLEQ, /* the idle class: ageing moves from it to the global queue */
 	WF_RANK_GLOBQ, /* the global queue: leaf for everybody who submits */
 	WF_RANK_POOL,  /* G depot and stack depot: leaf */
 	WF_RANK_COUNT,

@@ -18,7 +18,9 @@ enum wf_mutant_id {
 	MUT_IDLE_PARK_NO_FENCE,    /* spinning left, queues read without a fence */
 	MUT_IDLE_NO_RECHECK,       /* no second look after leaving spinning */
 	MUT_IDLE_NO_NEED_SPINNING, /* a P dropped without looking at need_spinning */
+	MUT_IDLE_NO_URGENT,        /* the second look forgets the urgent queue */
 	MUT_IDLE_LAST_NO_WAKE,     /* the last spinner finds work and wakes nobody */
+	MUT_GLOBQ_MOVE_EARLY,      /* Gs on the move are in neither queue's size */
 	MUT_PARK_COMMIT_EARLY,     /* the departing side commits before its context is saved */
 	MUT_PARK_TRAMPOLINE,       /* the first-run trampoline forgets the pending commit */
 	MUT_PARK_CLAIM_NO_CAS,     /* a waker claims by load and store */

@@ -46,13 +46,15 @@ enum wf_reason {
 };
 
 enum wf_gflag {
-	WF_G_IDLE = 1,    /* idle class: runs only when a P would otherwise idle */
+	WF_G_IDLE = 1,    /* idle class: runs when a P would otherwise idle, or has aged: prio.c */
 	WF_G_ATTR = 2,    /* was started with attributes */
 	WF_G_MAIN = 4,    /* goroutine 1: its end ends the run */
 	WF_G_OVER = 8,    /* its run has ended, its thread has not */
 	WF_G_MEMBER = 16, /* child of a group: wg is that of the group */
 	WF_G_THREAD = 32, /* stands for a plain thread: part of its M */
 	WF_G_PINNED = 64, /* runs on its own M only: see pin.c */
+	WF_G_URGENT = 128, /* urgent class: made runnable, it goes before the others */
+	WF_G_CLASSES = WF_G_IDLE | WF_G_URGENT, /* those with a queue of their own */
 };
 
 /*
@@ -83,7 +85,7 @@ struct wf_g {
 	struct wf_locals *locals;
 	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
 
-	int64_t since_ns;    /* when it began to wait, by the monitor's coarse clock */
+	int64_t since_ns;    /* coarse clock: began to wait, or was queued as idle class */
 	const void *wait_on; /* what it waits for: the object, or the record of a channel wait */
 	struct weft_scope *scope; /* the innermost open scope: see wait/scope.h */
 	const char *name;

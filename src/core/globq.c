@@ -2,15 +2,19 @@
 /* globq.c: the global queues. Any thread may call; none of this parks. */
 #include "core/globq.h"
 
+#include "base/mutant.h"
+
 struct wf_globq wf_globq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
-struct wf_globq wf_idleq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
+struct wf_globq wf_idleq = {.lock = WF_LOCK_INIT(WF_RANK_IDLEQ)};
+struct wf_globq wf_urgentq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 struct wf_globq wf_pinq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 
 static void
 publish_size(struct wf_globq *q)
 {
 	wf_assert_held(&q->lock);
-	at_store_rlx(&q->size, q->list.size); /* rlx: GLOBQ-1; submitters fence afterwards */
+	/* rel: GLOBQ-3; for GLOBQ-1 nothing is needed, submitters fence afterwards */
+	at_store_rel(&q->size, q->list.size);
 }
 
 void
@@ -68,4 +72,23 @@ wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_g
 	wf_glist_take(l, &q->list, n < max ? n : max);
 	publish_size(q);
 	wf_unlock(&q->lock);
+}
+
+uint32_t
+wf_globq_move(struct wf_globq *from, struct wf_globq *to, uint32_t n, int64_t since_ns)
+{
+	struct wf_glist l = {0};
+	uint32_t moved;
+
+	wf_lock(&from->lock);
+	while (l.size < n && from->list.head && from->list.head->since_ns < since_ns)
+		wf_glist_push(&l, wf_glist_pop(&from->list));
+	moved = l.size;
+	if (WF_MUTANT(MUT_GLOBQ_MOVE_EARLY))
+		publish_size(from);
+	if (moved > 0)
+		wf_globq_put_batch(to, &l);
+	publish_size(from); /* GLOBQ-3 */
+	wf_unlock(&from->lock);
+	return moved;
 }

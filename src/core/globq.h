@@ -5,6 +5,8 @@
  * GLOBQ-1: size is written under the lock and may be read without it, as a hint and, after a
  * full fence, as the re-check of the idle protocol.
  * GLOBQ-2: a batch is unlinked under the lock and taken into the local ring after it.
+ * GLOBQ-3: while Gs move from one queue to another, one of the two sizes covers them: who reads the
+ * first with acquire and then the second misses none.
  */
 #ifndef WF_CORE_GLOBQ_H
 #define WF_CORE_GLOBQ_H
@@ -20,9 +22,10 @@ struct wf_globq {
 	wf_a32 size;          /* written under lock */
 };
 
-extern struct wf_globq wf_globq; /* runnable Gs */
-extern struct wf_globq wf_idleq; /* runnable Gs of the idle class */
-extern struct wf_globq wf_pinq;  /* runnable Gs that are pinned: see pin.c */
+extern struct wf_globq wf_globq;   /* runnable Gs */
+extern struct wf_globq wf_idleq;   /* of the idle class, by age */
+extern struct wf_globq wf_urgentq; /* of the urgent class; through prio.c only, PRIO-1 */
+extern struct wf_globq wf_pinq;    /* runnable Gs that are pinned: see pin.c */
 
 void wf_globq_put(struct wf_globq *q, struct wf_g *g);           /* tail */
 void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);  /* all of l, in order */
@@ -31,6 +34,10 @@ void wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l); /* all of l, at
 struct wf_g *wf_globq_get(struct wf_globq *q);
 /* A fair share for one of procs Ps: min(size / procs + 1, max), into l. */
 void wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l);
+
+/* Up to n Gs that are queued since before since_ns go from the head of `from` to the tail of `to`,
+   which has the higher rank. Returns how many. */
+uint32_t wf_globq_move(struct wf_globq *from, struct wf_globq *to, uint32_t n, int64_t since_ns);
 
 /* Any thread; a hint unless a full fence stands before it. */
 WF_INLINE uint32_t

@@ -157,10 +157,11 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
-	bool pin_turn;    /* when fair is 0: pinned goroutines come first */
-	wf_aptr in_chan;  /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
-	uint32_t chain;   /* runnext runs in a row */
-	uint32_t bounces; /* objects that another P had used last: see learn_grace */
+	bool pin_turn; /* when fair is 0: pinned goroutines come first */
+	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
+	uint32_t chain;  /* runnext runs in a row */
+	uint32_t urgent_runs; /* urgent turns in a row: PRIO-2 */
+	uint32_t bounces;     /* objects that another P had used last: see learn_grace */
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
 	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */
@@ -174,6 +175,8 @@ struct wf_p {
 	wf_aptr m;        /* the holder */
 	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes,
 	    n_spins, n_futexes, n_overflows, n_retakes, n_handoffs;
+
+	wf_a64 spared; /* the turn, by n_switches, that urgent work does not cut short: PRIO-2 */
 
 	/* the monitor's */
 	uint32_t seen_tick;
@@ -199,6 +202,7 @@ struct wf_sched {
 	wf_a32 phase WF_ALIGNED(WF_CACHE_LINE); /* enum wf_phase */
 	wf_a32 main_done;                       /* goroutine 1 is over: the run is about to end */
 	wf_a32 stopping;                        /* the world is asked to stop */
+	wf_a32 due; /* nonzero: the next pick is g0's; counts `stopping` and urgent Gs, PRIO-1 */
 	wf_a32 procs;
 	wf_a32 auto_procs; /* nobody has named a number: it follows what the system grants */
 	wf_a64 run;        /* number of this run */

@@ -74,6 +74,14 @@ say_wait(struct wf_sink *o, const struct wf_g *g)
 		wf_sink_say(o, "\t%s", text);
 }
 
+static const char *
+class_text(const struct wf_g *g)
+{
+	if (g->flags & WF_G_URGENT)
+		return ", urgent class";
+	return g->flags & WF_G_IDLE ? ", idle class" : "";
+}
+
 struct tally {
 	struct wf_sink *o;
 	int64_t now;
@@ -102,7 +110,7 @@ say_g(struct wf_g *g, void *arg)
 		else
 			snprintf(why, sizeof(why), "%s", wf_reason_name(g->reason));
 	}
-	wf_sink_say(t->o, "goroutine %lld [%s%s]:%s%s", (long long)g->id, why,
+	wf_sink_say(t->o, "goroutine %lld [%s%s%s]:%s%s", (long long)g->id, why, class_text(g),
 		    g->flags & WF_G_PINNED ? ", locked to thread" : "", g->name ? " " : "",
 		    g->name ? g->name : "");
 	if (state == WF_WAITING)
@@ -147,12 +155,12 @@ say_machine(struct wf_sink *o)
 	wf_sink_say(o,
 		    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
 		    "stop_wait=%u "
-		    "threads=%u idlethreads=%u runqueue=%u idleclass=%u pinned=%u computing=%u",
+		    "threads=%u idlethreads=%u runqueue=%u urgent=%u idleclass=%u pinned=%u computing=%u",
 		    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
 		    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
 		    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
 		    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
-		    wf_globq_size(&wf_idleq), wf_globq_size(&wf_pinq),
+		    wf_globq_size(&wf_urgentq), wf_globq_size(&wf_idleq), wf_globq_size(&wf_pinq),
 		    at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];

@@ -142,8 +142,9 @@ wanted(const struct wf_p *p)
 		return true;
 #endif
 	/* acq: as in wf_handoff; rlx: fenced by offer, after the first look */
-	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint) ||
-	       at_load_rlx(&wf_sched.stopping) || wf_globq_size(&wf_pinq) > 0 || wf_spin_needed();
+	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_urgentq) > 0 ||
+	       wf_globq_size(&wf_pinq) > 0 || at_load_acq(&p->safepoint) ||
+	       at_load_rlx(&wf_sched.stopping) || wf_spin_needed();
 }
 
 /* True: the P is no longer ours to use, on offer or taken already. */

@@ -22,7 +22,8 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	if (wf_stop_take(p) || (wf_globq_size(&wf_pinq) > 0 && wf_pin_next(m, p)))
 		return;
 	/* acq: the function to run */
-	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || at_load_acq(&p->safepoint)) {
+	if (!wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_urgentq) > 0 ||
+	    at_load_acq(&p->safepoint)) {
 		wf_m_start(m, p, false);
 		return;
 	}

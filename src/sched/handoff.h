@@ -117,8 +117,8 @@ void wf_lease_urge(struct wf_m *m);
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);
 
-/* Number of Ms that compute without a P, and of urged ones, and one if no run is up: what
-   weft_checkpoint and the short ways of locks in sync.h look at. */
+/* Number of Ms that compute without a P, of urged ones, and of urgent goroutines that wait, and one
+   if no run is up: what weft_checkpoint and the short ways of locks in sync.h look at. */
 void wf_preempt_word_add(int n);
 
 #endif

@@ -17,6 +17,13 @@ enum {
 			     spawners do not fall in step; Go's value */
 #endif
 
+/* The next of the urgent class, unless it is the others' turn; with alone, if there are none. */
+static struct wf_g *
+pick_urgent(struct wf_p *p, bool alone)
+{
+	return unlikely(wf_globq_size(&wf_urgentq) > 0) ? wf_urgent_get(p, alone) : NULL;
+}
+
 static struct wf_g *
 pick_fair(struct wf_p *p)
 {
@@ -69,9 +76,9 @@ pick_global(struct wf_m *m, struct wf_p *p)
 
 /*
  * The next goroutine to run, and whether it inherits the slice; NULL: this thread must end. In
- * order: stop-the-world, safe-point work, pinned goroutines, the fairness tick, local, global,
- * steal, idle class; then the P is dropped, everything is looked at once more, and the thread
- * sleeps.
+ * order: stop-the-world, safe-point work, pinned goroutines, urgent class, the fairness tick,
+ * local, global, steal, idle class; then the P is dropped, everything is looked at once more, and
+ * the thread sleeps.
  */
 static struct wf_g *
 find_runnable(struct wf_m *m, bool *inherit)
@@ -94,8 +101,9 @@ find_runnable(struct wf_m *m, bool *inherit)
 		*inherit = false;
 		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
 			continue;
-		if ((g = pick_fair(p)) || (g = wf_pick_local(p, inherit)) ||
-		    (g = pick_global(m, p)))
+		if ((g = pick_urgent(p, false)) || (g = pick_fair(p)) ||
+		    (g = wf_pick_local(p, inherit)) || (g = pick_global(m, p)) ||
+		    (g = pick_urgent(p, true)))
 			return g;
 		if (wf_spin_allowed(m)) {
 			wf_spin_begin(m);

@@ -161,7 +161,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	/* kid->wg: a hint, it may be stolen already; looked at again below. rlx: as in
 	   wf_pick_direct */
 	if (!kid || kid->wg != wg || g->save || m->pinned || at_load_rlx(&m->lease) > WF_FENCED ||
-	    at_load_rlx(&wf_sched.stopping))
+	    at_load_rlx(&wf_sched.due))
 		return false;
 	if (p->fair == 0 && (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0))
 		return false; /* others have waited long enough */
@@ -211,7 +211,11 @@ submit_apart(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		wf_pin_submit(m, p, g, next);
 		return;
 	}
-	wf_globq_put(g->flags & WF_G_IDLE ? &wf_idleq : &wf_globq, g);
+	if (g->flags & WF_G_CLASSES) {
+		wf_class_submit(m, g);
+		return;
+	}
+	wf_globq_put(&wf_globq, g); /* a mutant only */
 	wf_submitted(m);
 }
 
@@ -222,7 +226,7 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	struct wf_glist over = {0};
 	bool lone;
 
-	if (unlikely(g->flags & (WF_G_IDLE | WF_G_PINNED))) {
+	if (unlikely(g->flags & (WF_G_CLASSES | WF_G_PINNED))) {
 		submit_apart(m, p, g, next);
 		return;
 	}
@@ -275,7 +279,7 @@ alone(struct wf_m *m)
 	/* rlx: work that comes meanwhile is seen at the next yield */
 	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
 	       wf_forkq_empty(&p->forkq) && wf_globq_size(&wf_globq) == 0 &&
-	       at_load_rlx(&m->lease) <= WF_FENCED && !at_load_rlx(&wf_sched.stopping) &&
+	       at_load_rlx(&m->lease) <= WF_FENCED && !at_load_rlx(&wf_sched.due) &&
 	       wf_globq_size(&wf_pinq) == 0 && !(m->g->flags & WF_G_IDLE);
 }
 
@@ -298,6 +302,9 @@ weft_checkpoint_slow(void)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B); /* gives way, or gets a P again, on the slow path */
 
-	if (m)
-		wf_leave(m);
+	if (!m)
+		return;
+	if (m->g && wf_urgent_wants(m))
+		m = wf_yield(m, WF_PEND_YIELD);
+	wf_leave(m);
 }

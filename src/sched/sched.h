@@ -35,9 +35,20 @@ void wf_m_loop(struct wf_m *m);
 
 /* steal.c */
 struct wf_g *wf_steal(struct wf_m *m, struct wf_p *p);
-bool wf_any_queued(void);  /* any P's ring, the global queue, the idle class */
+bool wf_any_queued(void);  /* any P's ring, the global queue, the classes */
 bool wf_any_to_take(void); /* the same without what wf_submit wakes nobody for */
 void wf_steal_order_init(uint32_t procs);
+
+/* prio.c: the classes */
+void wf_class_submit(struct wf_m *m, struct wf_g *g); /* of the urgent or idle class, in hand */
+struct wf_g *wf_urgent_get(struct wf_p *p, bool alone);
+bool wf_urgent_wants(struct wf_m *m); /* the running goroutine is to give way */
+uint32_t wf_urgent_unserved(void);    /* those for whom no P is on its way */
+bool wf_spared(const struct wf_p *p); /* what runs there is not disturbed for urgent work */
+void wf_urgent_flush(struct wf_glist *l);
+bool wf_idle_age(struct wf_m *m, int64_t now); /* the monitor */
+void wf_idle_age_later(int64_t now);
+extern wf_a64 wf_n_aged; /* goroutines of the idle class that got a turn by age */
 
 /* idle.c: spinning, idle Ps, wake-ups */
 void wf_idle_put(struct wf_p *p);

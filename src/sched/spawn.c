@@ -71,7 +71,9 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 	}
 	if (a->prio == WEFT_IDLE)
 		g->flags |= WF_G_IDLE;
-	else if (a->prio != WEFT_NORMAL && a->prio != WEFT_URGENT)
+	else if (a->prio == WEFT_URGENT)
+		g->flags |= WF_G_URGENT;
+	else if (a->prio != WEFT_NORMAL)
 		return -EINVAL;
 	if (a->save & ~(WEFT_SAVE_FP | WEFT_SAVE_CXX))
 		return -EINVAL;
@@ -145,7 +147,7 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
-	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_IDLE) && expects_join(m->g, site) &&
+	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
 	    wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
 	else

@@ -155,7 +155,10 @@ any_queued(bool to_take)
 {
 	uint32_t n = at_load_rlx(&wf_sched.procs); /* rlx: changes while the world is stopped */
 
-	if (wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_idleq) > 0 ||
+	/* acq: the idle class first; what ageing has moved from it is seen in the global queue then,
+	   GLOBQ-3 */
+	if (at_load_acq(&wf_idleq.size) > 0 || wf_globq_size(&wf_globq) > 0 ||
+	    (wf_globq_size(&wf_urgentq) > 0 && !WF_MUTANT(MUT_IDLE_NO_URGENT)) ||
 	    wf_globq_size(&wf_pinq) > 0)
 		return true;
 	for (uint32_t i = 0; i < n; i++) {

@@ -128,6 +128,7 @@ wf_world_stop(struct wf_m *m)
 	wf_lock(&wf_sched.lock);
 	wf_sched.stop_wait = at_load_rlx(&wf_sched.procs) - (own != NULL); /* rlx: ours to change */
 	at_store_rel(&wf_sched.stopping, 1);                               /* rel: stop_wait */
+	at_add_rlx(&wf_sched.due, 1); /* rlx: PRIO-1; seen late, we ask again */
 	wf_unlock(&wf_sched.lock);
 	for (;;) {
 		struct wf_p *p;
@@ -155,7 +156,8 @@ wf_world_start(struct wf_m *m)
 	struct wf_p *own = m ? wf_m_p(m) : NULL;
 
 	wf_lock(&wf_sched.lock);
-	at_store_rel(&wf_sched.stopping, 0); /* rel: what was done while stopped */
+	at_store_rel(&wf_sched.stopping, 0);     /* rel: what was done while stopped */
+	at_add_rlx(&wf_sched.due, (uint32_t)-1); /* rlx: a hint */
 	wf_unlock(&wf_sched.lock);
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) { /* rlx: ours to change */
 		struct wf_p *p = wf_sched.allp[i];

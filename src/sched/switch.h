@@ -50,10 +50,10 @@ wf_pick_direct(struct wf_m *m, struct wf_p *p)
 	bool inherit = false;
 	struct wf_g *next;
 
-	/* rlx: a request that is seen late is repeated by the stopper */
+	/* rlx: a request that is seen late is repeated by the stopper; PRIO-1 */
 	if (unlikely(p->fair == 0 || at_load_rlx(&m->lease) > WF_FENCED ||
 		     (m->pinned && !WF_MUTANT(MUT_PIN_DIRECT)) || /* PIN-1 */
-		     at_load_rlx(&wf_sched.stopping)))
+		     at_load_rlx(&wf_sched.due)))
 		return NULL;
 	next = wf_pick_local(p, &inherit);
 	if (!next)

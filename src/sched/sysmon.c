@@ -5,7 +5,8 @@
  * At each look: work that waits while a P idles gets a thread (the backstop of the lone rule, IDLE-1,
  * and of failed thread starts); a P that has been with the same goroutine for a slice while
  * work waits is taken back (handoff.h); one whose thread sleeps in the kernel, by two looks, at
- * once. Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
+ * once, and so are as many as urgent goroutines wait. Who has waited long in the idle class gets a
+ * turn (prio.c). Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
  * monitor sleeps until one is not.
  *
  * Whether a thread sleeps is asked of /proc: its CPU clock stands still also when it is only waiting
@@ -49,6 +50,7 @@ static struct {
 	int64_t marked; /* see give_back */
 	bool trims;
 	bool said_full;
+	uint32_t urgent; /* Ps that this look may still take for urgent goroutines */
 } mon;
 
 /* "Work waits" as far as this P is concerned. */
@@ -59,7 +61,8 @@ work_waits(const struct wf_p *p)
 	(void)p;
 	return true;
 #else
-	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_pinq) > 0;
+	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_urgentq) > 0 ||
+	       wf_globq_size(&wf_pinq) > 0;
 #endif
 }
 
@@ -132,7 +135,9 @@ overdue(struct wf_p *p, int64_t now)
 	if (now - p->seen_ns >= SLICE_NS)
 		return true;
 	p->seen_blocked = sleeps(p, m) ? p->seen_blocked + 1 : 0;
-	return p->seen_blocked >= BLOCKED_LOOKS;
+	if (p->seen_blocked > 0)
+		return p->seen_blocked >= BLOCKED_LOOKS;
+	return mon.urgent > 0 && !wf_spared(p);
 }
 
 /* One membarrier serves all candidates of a look. True if a P was taken, or soon may be. */
@@ -149,12 +154,15 @@ retake(int64_t now)
 
 	if (at_load_acq(&wf_sched.stopping)) /* acq: the stopper does the asking then */
 		return false;
+	mon.urgent = wf_urgent_unserved();
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs);
 	     i++) { /* rlx: a stale number is harmless */
 		struct wf_p *p = wf_sched.allp[i];
 
-		if (overdue(p, now))
+		if (overdue(p, now)) {
 			asked[candidates++].p = p;
+			mon.urgent -= mon.urgent > 0;
+		}
 		suspicion |= p->seen_blocked > 0;
 	}
 	if (candidates == 0)
@@ -231,6 +239,7 @@ forget_samples(int64_t now)
 		wf_sched.allp[i]->seen_ns = now;
 		wf_sched.allp[i]->seen_blocked = 0;
 	}
+	wf_idle_age_later(now);
 }
 
 static bool
@@ -295,13 +304,14 @@ look(int64_t now, int64_t slept)
 {
 	bool did;
 
-	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)now); /* rlx: only shown to people */
+	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)now); /* rlx: only ages are measured by it */
 	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
 		forget_samples(now);
 	mon.seen = now;
 	wf_autoprocs_look(mon.m, now);
 	give_back(now);
-	did = wake_for_waiting_work();
+	did = wf_idle_age(mon.m, now);
+	did |= wake_for_waiting_work();
 	return retake(now) || did;
 }
 

@@ -59,8 +59,9 @@ rig_reset(uint32_t procs)
 	memset(&wf_m_unknown, 0, sizeof(wf_m_unknown));
 	memset(&wf_globq.list, 0, sizeof(wf_globq.list));
 	memset(&wf_idleq.list, 0, sizeof(wf_idleq.list));
-	wf_globq.size.v = wf_idleq.size.v = 0;
-	wf_globq.lock.word.v = wf_idleq.lock.word.v = 0;
+	memset(&wf_urgentq.list, 0, sizeof(wf_urgentq.list));
+	wf_globq.size.v = wf_idleq.size.v = wf_urgentq.size.v = 0;
+	wf_globq.lock.word.v = wf_idleq.lock.word.v = wf_urgentq.lock.word.v = 0;
 	wf_sched.lock.rank = WF_RANK_SCHED;
 	wf_sched.held = WF_HELD;
 	wf_sched.fenced = false;
@@ -75,6 +76,9 @@ rig_reset(uint32_t procs)
 	sim_name(&wf_sched.lock.word, "sched.lock");
 	sim_name(&wf_globq.lock.word, "globq.lock");
 	sim_name(&wf_globq.size, "globq.size");
+	sim_name(&wf_idleq.size, "idleq.size");
+	sim_name(&wf_urgentq.size, "urgentq.size");
+	sim_name(&wf_sched.due, "due");
 	for (uint32_t i = 0; i < RIG_PS; i++) {
 		struct wf_p *p = &rig.p[i];
 

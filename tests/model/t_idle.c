@@ -7,7 +7,7 @@
  * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
  * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
  * Gs never return: so somebody else must have been woken for what is left.
- * sources: src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/prio.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "rig.h"
@@ -17,8 +17,9 @@
 
 static struct {
 	unsigned ran[RIG_GS];
-	bool hog[RIG_GS]; /* never returns */
-	unsigned made;    /* Gs */
+	unsigned place[RIG_GS], turns; /* the order in which they ran */
+	bool hog[RIG_GS];              /* never returns */
+	unsigned made;                 /* Gs */
 } s;
 
 static char stacks[RIG_GS][WF_STACK_MIN] WF_ALIGNED(64);
@@ -55,6 +56,7 @@ wf_g_main(void *arg)
 
 	sim_note("g%d runs", number(g));
 	SIM_CHECK(s.ran[number(g)]++ == 0);
+	s.place[number(g)] = s.turns++;
 	sim_plain_write(g);
 	if (s.hog[number(g)])
 		sim_block(g);
@@ -70,6 +72,15 @@ make(bool hog)
 	s.hog[s.made++] = hog;
 	sim_plain_write(g);
 	at_store_rel(&g->status, WF_RUNNABLE);
+	return g;
+}
+
+static struct wf_g *
+make_of(enum wf_gflag class, bool hog)
+{
+	struct wf_g *g = make(hog);
+
+	g->flags = (uint8_t) class;
 	return g;
 }
 
@@ -97,7 +108,8 @@ on_offer(void)
 static void
 check_end(void)
 {
-	SIM_CHECK(wf_sched.nmspinning.v == 0); /* IDLE-3 */
+	SIM_CHECK(wf_sched.nmspinning.v == 0);          /* IDLE-3 */
+	SIM_CHECK(wf_sched.due.v == wf_urgentq.size.v); /* PRIO-1 */
 	SIM_CHECK(wf_sched.npidle.v == (uint32_t)__builtin_popcountll(wf_sched.idle_mask[0].v));
 	for (unsigned i = 0; i < s.made; i++)
 		if (s.ran[i] == 0 && wf_sched.idle_mask[0].v != 0 && !lone_local()) /* IDLE-1 */
@@ -420,5 +432,161 @@ SCENARIO(two_submitters_blocks_twice) = {
 		{submit_global, &rig.m[3], false}},
     .check_end = check_end,
     .delays = 1,
+    .blocked_ok = true,
+};
+
+/* ---- the urgent class has a queue of its own, which the second look must not forget */
+
+static void
+submit_urgent(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, wf_m_p(m), make_of(WF_G_URGENT, false), true);
+}
+
+SCENARIO(urgent_submit_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_urgent, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_NO_URGENT), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
+		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
+    .blocked_ok = true,
+};
+
+/* The queue's unlock is a fence on x86, not here. */
+SCENARIO(urgent_submit_one_drops_arm) = {
+    .setup = setup_one_loop,
+    .threads = {{submit_urgent, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_NO_URGENT), SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE)},
+    .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
+/* From a thread without a P, while two look. */
+SCENARIO(plain_urgent_two_drop) = {
+    .setup = setup_two_loops,
+    .threads = {{submit_urgent, &rig.m[0], false},
+		{rig_m_main, &rig.m[1], false},
+		{rig_m_main, &rig.m[2], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_NO_URGENT)},
+    .blocked_ok = true,
+};
+
+/* Beside a P that is put on offer. */
+SCENARIO(urgent_submit_one_blocks) = {
+    .setup = setup_three_to_start,
+    .threads = {{submit_urgent, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+/* ---- urgent turns in a row: the others have theirs (PRIO-2) */
+
+static void
+run_in_a_row(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_submit(m, wf_m_p(m), make(false), false);
+	for (int i = 0; i < 4; i++)
+		wf_submit(m, wf_m_p(m), make_of(WF_G_URGENT, false), true);
+	wf_m_loop(m);
+}
+
+static void
+setup_alone(void)
+{
+	reset(1);
+	rig_hold(&rig.m[0], &rig.p[0]);
+}
+
+static void
+check_row(void)
+{
+	check_end();
+	for (int i = 0; i < 5; i++)
+		SIM_CHECK(s.ran[i] == 1);
+	SIM_CHECK(s.place[0] == 2); /* two is the limit in tiny builds */
+}
+
+SCENARIO(urgent_in_a_row) = {
+    .setup = setup_alone,
+    .threads = {{run_in_a_row, &rig.m[0], false}},
+    .check_end = check_row,
+    .blocked_ok = true,
+};
+
+/* ---- ageing moves a G of the idle class: whoever looks sees it all the time (GLOBQ-3) */
+
+static void
+ages(void *arg)
+{
+	wf_m_set(arg);
+	SIM_CHECK(wf_globq_move(&wf_idleq, &wf_globq, 1, 1) == 1);
+}
+
+static void
+looks(void *arg)
+{
+	wf_m_set(arg);
+	SIM_CHECK(wf_any_queued());
+}
+
+static void
+setup_aged(void)
+{
+	reset(2);
+	wf_glist_push(&wf_idleq.list, make_of(WF_G_IDLE, false));
+	wf_idleq.size.v = 1;
+}
+
+static void
+check_aged(void)
+{
+	SIM_CHECK(wf_idleq.size.v == 0 && wf_globq.size.v == 1);
+}
+
+SCENARIO(aged_is_always_seen) = {
+    .setup = setup_aged,
+    .threads = {{ages, &rig.m[0], false}, {looks, &rig.m[1], false}},
+    .check_end = check_aged,
+    .mutants = {SIM_MUTANT(MUT_GLOBQ_MOVE_EARLY)},
+};
+
+SCENARIO(aged_is_always_seen_arm) = {
+    .setup = setup_aged,
+    .threads = {{ages, &rig.m[0], false}, {looks, &rig.m[1], false}},
+    .check_end = check_aged,
+    .mutants = {SIM_MUTANT(MUT_GLOBQ_MOVE_EARLY)},
+    .model = SIM_ARM,
+};
+
+/* The real monitor's step beside an M that drops its P: the G is run. */
+static void
+ages_and_submits(void *arg)
+{
+	wf_m_set(arg);
+	wf_idle_age(arg, INT64_C(1000000000)); /* PRIO-3; or the other one was faster */
+}
+
+static void
+setup_aged_one_drops(void)
+{
+	setup_one_loop();
+	wf_idle_age_later(0);
+	wf_glist_push(&wf_idleq.list, make_of(WF_G_IDLE, false));
+	wf_idleq.size.v = 1;
+}
+
+SCENARIO(aged_one_drops) = {
+    .setup = setup_aged_one_drops,
+    .threads = {{ages_and_submits, &rig.m[3], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
     .blocked_ok = true,
 };

@@ -355,3 +355,30 @@ main_idle_class(void *arg)
 
 WORLD(idle_class, 2) = {WORLD_LIMITS, .setup = reset, .threads = {{run_idle_class, NULL, false}},
 			.random = 20000};
+
+/* ---- urgent work, spawned and readied; a plain thread brings some */
+
+static int
+main_urgent_class(void *arg)
+{
+	(void)arg;
+	loud();
+	SIM_CHECK(
+	    weft_spawn(site_of(child, false), WEFT_ATTR(.prio = WEFT_URGENT), &s.wg, NULL, 0) > 0);
+	go(child, &s.wg);
+	weft_checkpoint();
+	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
+	SIM_CHECK(s.ran == 2);
+	return 0;
+}
+
+static void
+check_urgent_class(void)
+{
+	SIM_CHECK(wf_sched.due.v == 0);    /* PRIO-1 */
+	SIM_CHECK(weft_preempt_word == 1); /* no run is up */
+}
+
+WORLD(urgent_class, 2) = {WORLD_LIMITS, .setup = reset,
+			  .threads = {{run_urgent_class, NULL, false}},
+			  .check_end = check_urgent_class, .random = 20000};

@@ -45,7 +45,8 @@ start_child(struct storm *a, uint64_t *r)
 	if (test_rand(r) % 8 == 0) {
 		weft_wg_add(a->wg, 1);
 		if (weft_go_with(WEFT_ATTR(.stack_bytes = stacks[test_rand(r) % 4], .name = "storm",
-					   .prio = test_rand(r) % 4 ? WEFT_NORMAL : WEFT_IDLE),
+					   .prio = test_rand(r) % 4 ? WEFT_NORMAL
+								    : 1 + (int)(test_rand(r) % 2)),
 				 storm, NULL, test_rand(r), a->depth - 1, a->wg) < 0)
 			add(&failed, 1);
 		return;
