@@ -63,6 +63,9 @@ wf_class_submit(struct wf_m *m, struct wf_g *g)
 	count_due(1);
 	wf_globq_put(&wf_urgentq, g);
 	wf_submitted(m);
+	/* rlx: hints; in vain it costs the monitor a look */
+	if (at_load_rlx(&wf_sched.nmspinning) == 0 && !wf_idle_any())
+		wf_monitor_hurry();
 }
 
 /* Holder of p, on g0: the urgent goroutine whose turn it is, or NULL; alone: nobody else can run

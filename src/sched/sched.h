@@ -114,6 +114,7 @@ void wf_autoprocs_look(struct wf_m *m, int64_t now); /* the monitor */
 int wf_monitor_start(void);
 void wf_monitor_stop(void);
 void wf_monitor_wake(void);
+void wf_monitor_hurry(void); /* a look soon, please */
 /* Traces and lints; NULL: none. By the monitor before it sleeps; how long it shall: at most delay. */
 extern int64_t (*wf_watch_hook)(int64_t delay);
 extern void (*wf_retaken_hook)(struct wf_m *m); /* the monitor has taken the P of m */

@@ -16,6 +16,7 @@
  * anew.
  *
  * MON-1: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
+ * MON-2: in a long nap only if `naps` was set, a fence passed, and no urgent goroutine was queued.
  */
 #include "core/stack.h"
 #include "sched/sched.h"
@@ -25,6 +26,7 @@
 static const int64_t TRIM_NS =
     INT64_C(2000000000); /* a stack unused for this long gives its pages back */
 static const int64_t LOOK_MIN_NS = 50000, LOOK_MAX_NS = 10000000;
+static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see nap */
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
 #else
@@ -33,6 +35,7 @@ static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 enum {
 	BLOCKED_LOOKS = 2, /* in a row, with the same tick: it is no passing wait */
 	QUIET_LOOKS = 50,  /* looks without an event before backing off */
+	HURRY_LOOKS = 2,   /* at once, after a nap that was cut short; then back off again */
 	QUIET_TRIM = 250,  /* looks until the Ps' caches are emptied: two seconds */
 	TRIM_SLOTS = 512,  /* stacks that give their pages back in one look: about a millisecond */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
@@ -44,6 +47,8 @@ void (*wf_retaken_hook)(struct wf_m *m);
 static struct {
 	struct wf_note note; /* wakes the monitor from its deep sleep, or to end */
 	struct wf_note ended;
+	struct wf_note hurry; /* ends a long nap */
+	wf_a32 naps;
 	wf_a32 stop;
 	struct wf_m *m;
 	int64_t seen;
@@ -275,6 +280,39 @@ wf_monitor_wake(void)
 		wf_note_wake(&mon.note);
 }
 
+/* Between two looks. True: it was cut short, for somebody is in a hurry. */
+static bool
+nap(int64_t ns)
+{
+	uint64_t futexes = 0;
+
+	if (ns < NAP_NS) {
+		os_sleep_ns(ns);
+		return false;
+	}
+	at_store_rlx(&mon.naps, 1); /* rlx: the fence orders it */
+	fence_seq();                /* pairs with wf_monitor_hurry: MON-2 */
+	if (wf_globq_size(&wf_urgentq) > 0 || at_load_acq(&mon.stop)) /* acq: final */
+		ns = LOOK_MIN_NS;
+	if (!wf_note_sleep(&mon.hurry, ns, &futexes)) {
+		if (at_xchg_acqrel(&mon.naps, 0) == 1) /* acqrel: one of us ends it */
+			return ns == LOOK_MIN_NS;
+		wf_note_sleep(&mon.hurry, -1, &futexes); /* somebody is about to wake us */
+	}
+	wf_note_clear(&mon.hurry);
+	return true;
+}
+
+/* Any thread: something waits that the monitor would not look at for long. */
+void
+wf_monitor_hurry(void)
+{
+	fence_seq(); /* what waits before the look; pairs with nap: MON-2 */
+	/* rlx: fenced; acqrel: one waker, NOTE-1 */
+	if (at_load_rlx(&mon.naps) && at_xchg_acqrel(&mon.naps, 0) == 1)
+		wf_note_wake(&mon.hurry);
+}
+
 /* Nothing has happened for seconds: what the Ps keep for the next burst goes where it can cool. */
 static void
 trim(void)
@@ -329,9 +367,12 @@ monitor_main(void *arg)
 	os_timer_slack();
 	mon.seen = os_now_ns();
 	while (!at_load_acq(&mon.stop)) { /* acq: final */
-		os_sleep_ns(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(delay) : delay);
+		bool hurry = nap(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(delay) : delay);
+
 		if (look(os_now_ns(), delay))
 			quiet = 0;
+		else if (hurry)
+			quiet = QUIET_LOOKS - HURRY_LOOKS;
 		else
 			quiet++;
 #ifdef WF_TORTURE
@@ -360,6 +401,8 @@ wf_monitor_start(void)
 
 	wf_note_clear(&mon.note);
 	wf_note_clear(&mon.ended);
+	wf_note_clear(&mon.hurry);
+	at_store_rlx(&mon.naps, 0);                /* rlx: before its thread exists */
 	at_store_rlx(&mon.stop, 0);                /* rlx: before its thread exists */
 	at_store_rlx(&wf_sched.monitor_sleeps, 0); /* rlx: as above */
 	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)os_now_ns()); /* rlx: as above */
@@ -381,5 +424,6 @@ wf_monitor_stop(void)
 	at_store_rel(&mon.stop, 1); /* rel: final */
 	fence_seq();                /* before the look at monitor_sleeps; pairs with deep_sleep */
 	wf_monitor_wake();
+	wf_monitor_hurry();
 	wf_note_sleep(&mon.ended, -1, &futexes);
 }

@@ -671,6 +671,58 @@ TEST(urgent_gets_a_p_from_hogs)
 	EXPECT_EQ(weft_run(among_hogs), 0);
 }
 
+/* Gives way now and then, so that it gets a P again; not often enough for the monitor to stay awake. */
+static int
+hog_in_turns(void)
+{
+	while (!load(&stop)) {
+		int64_t until = os_now_ns() + 3000000;
+
+		while (os_now_ns() < until)
+			;
+		weft_yield();
+	}
+	weft_wg_done(&all);
+	return 0;
+}
+
+static void *
+thread_hurries(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 30; i++) {
+		usleep((useconds_t)(i % 5) * 3000); /* the monitor falls asleep, or not */
+		weft_wg_add(&all, 1);
+		store(&urgent_left, 1);
+		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), urgent) > 1);
+		while (load(&urgent_left))
+			sched_yield();
+	}
+	store(&stop, 1);
+	return NULL;
+}
+
+static int
+monitor_wakes_for_urgent(void)
+{
+	pthread_t t = start_thread(thread_hurries, NULL);
+
+	weft_wg_add(&all, 4);
+	for (int i = 0; i < 4; i++)
+		EXPECT(weft_go(hog_in_turns) > 1);
+	EXPECT_EQ(weft_wg_wait(&all), 0);
+	join_thread(t);
+	EXPECT(retakes() > 0); /* the turns are shorter than a slice: only urgent work takes a P */
+	return 0;
+}
+
+/* MON-2 */
+TEST(monitor_wakes_again_and_again_for_urgent)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(monitor_wakes_for_urgent), 0);
+}
+
 /* ---- the idle class ages: PRIO-3 */
 
 static struct weft_mutex lock;

@@ -33,6 +33,11 @@ wf_stop_take(struct wf_p *p)
 	return false;
 }
 
+void
+wf_monitor_hurry(void)
+{
+}
+
 /* ---- goroutines: they are counted, and return to g0 or compute for ever */
 
 static int
