@@ -46,13 +46,13 @@ enum wf_reason {
 };
 
 enum wf_gflag {
-	WF_G_IDLE = 1,    /* idle class: runs when a P would otherwise idle, or has aged: prio.c */
-	WF_G_ATTR = 2,    /* was started with attributes */
-	WF_G_MAIN = 4,    /* goroutine 1: its end ends the run */
-	WF_G_OVER = 8,    /* its run has ended, its thread has not */
-	WF_G_MEMBER = 16, /* child of a group: wg is that of the group */
-	WF_G_THREAD = 32, /* stands for a plain thread: part of its M */
-	WF_G_PINNED = 64, /* runs on its own M only: see pin.c */
+	WF_G_IDLE = 1,     /* idle class: runs when a P would otherwise idle, or has aged: prio.c */
+	WF_G_ATTR = 2,     /* was started with attributes */
+	WF_G_MAIN = 4,     /* goroutine 1: its end ends the run */
+	WF_G_OVER = 8,     /* its run has ended, its thread has not */
+	WF_G_MEMBER = 16,  /* child of a group: wg is that of the group */
+	WF_G_THREAD = 32,  /* stands for a plain thread: part of its M */
+	WF_G_PINNED = 64,  /* runs on its own M only: see pin.c */
 	WF_G_URGENT = 128, /* urgent class: made runnable, it goes before the others */
 	WF_G_CLASSES = WF_G_IDLE | WF_G_URGENT, /* those with a queue of their own */
 };

@@ -157,7 +157,7 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair; /* schedules until the next look at the global queue */
 	bool fair_fork;
-	bool pin_turn; /* when fair is 0: pinned goroutines come first */
+	bool pin_turn;   /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
 	uint32_t chain;  /* runnext runs in a row */
 	uint32_t urgent_runs; /* urgent turns in a row: PRIO-2 */

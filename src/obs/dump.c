@@ -152,16 +152,17 @@ static void
 say_machine(struct wf_sink *o)
 {
 	/* rlx throughout: a snapshot for people */
-	wf_sink_say(o,
-		    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
-		    "stop_wait=%u "
-		    "threads=%u idlethreads=%u runqueue=%u urgent=%u idleclass=%u pinned=%u computing=%u",
-		    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
-		    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
-		    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
-		    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
-		    wf_globq_size(&wf_urgentq), wf_globq_size(&wf_idleq), wf_globq_size(&wf_pinq),
-		    at_load_rlx(&wf_sched.computing));
+	wf_sink_say(
+	    o,
+	    "sched: phase=%u procs=%u idle=%u spinning=%u need_spinning=%u stopping=%u "
+	    "stop_wait=%u "
+	    "threads=%u idlethreads=%u runqueue=%u urgent=%u idleclass=%u pinned=%u computing=%u",
+	    at_load_rlx(&wf_sched.phase), at_load_rlx(&wf_sched.procs),
+	    at_load_rlx(&wf_sched.npidle), at_load_rlx(&wf_sched.nmspinning),
+	    at_load_rlx(&wf_sched.need_spinning), at_load_rlx(&wf_sched.stopping),
+	    wf_sched.stop_wait, wf_sched.nm, wf_sched.nmidle, wf_globq_size(&wf_globq),
+	    wf_globq_size(&wf_urgentq), wf_globq_size(&wf_idleq), wf_globq_size(&wf_pinq),
+	    at_load_rlx(&wf_sched.computing));
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 		const struct wf_m *m = at_load_rlx(&p->m);

@@ -53,9 +53,8 @@ wf_stats_fill(struct weft_stats *s)
 	s->threads = (int)wf_sched.nm;
 	s->idle_threads = (int)wf_sched.nmidle;
 	wf_unlock(&wf_sched.lock);
-	s->runqueue =
-	    wf_globq_size(&wf_globq) + wf_globq_size(&wf_idleq) + wf_globq_size(&wf_urgentq) +
-	    wf_globq_size(&wf_pinq);
+	s->runqueue = wf_globq_size(&wf_globq) + wf_globq_size(&wf_idleq) +
+		      wf_globq_size(&wf_urgentq) + wf_globq_size(&wf_pinq);
 	s->total = (struct weft_proc_stats){
 	    .spawned = at_load_rlx(&wf_sched.n_spawned), /* rlx: counters */
 	    .exited = at_load_rlx(&wf_sched.n_exited),

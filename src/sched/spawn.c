@@ -147,8 +147,8 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
-	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
-	    wf_forkq_push(&p->forkq, g))
+	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) &&
+	    expects_join(m->g, site) && wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
 	else
 		wf_submit(m, p, g, false);
