@@ -35,7 +35,6 @@ enum {
 struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
 wf_trace_fn *wf_trace_hook;
 
-static bool forked;               /* this process is the child of one that had a runtime */
 static struct weft_config config; /* as set by weft_configure */
 static struct {
 	struct wf_note done; /* goroutine 1 is over */
@@ -103,10 +102,13 @@ in_forked_child(void)
 {
 	struct wf_m *m = wf_m();
 
-	/* rlx: one thread. The locks and queues are as the other threads left them: for good */
+	/* Goroutine-locals and scopes need a record also here. rlx: one thread; the list of records
+	   is whole at any moment */
+	at_store_rlx(&wf_sched.lock.word, 0);
+	/* rlx: as above. The other locks and queues are as their threads left them: for good */
 	if (at_load_rlx(&wf_sched.phase) == WF_DOWN)
 		return;
-	forked = true;
+	wf_sched.forked = true;
 	at_store_rlx(&wf_sched.phase, WF_ENDING); /* rlx: as above; never UP again */
 	wf_preempt_word_add(1);
 	if (m != &wf_m_unknown)
@@ -123,7 +125,8 @@ plain_thread_ends(void *arg)
 	wf_locals_free(m->locals);
 	m->locals = NULL;
 	wf_m_set(&wf_m_unknown);
-	wf_m_free(m);
+	if (!wf_sched.forked) /* else the pools may be locked, by a thread that is not here */
+		wf_m_free(m);
 }
 
 /* When the library is loaded: a goroutine-local may be used before the first run. */
@@ -416,8 +419,10 @@ weft_run_site(struct weft_site *site, const void *arg, size_t bytes)
 	struct wf_m *m = wf_m();
 	int rc;
 
-	if (forked)
+	if (wf_sched.forked) {
+		wf_forked_say();
 		return -ENOTSUP;
+	}
 	/* acqrel: RUN-1; what the last run left behind */
 	if ((m != &wf_m_unknown && m->g) || !at_cas_acqrel(&wf_sched.phase, &down, WF_STARTING))
 		return -EBUSY;

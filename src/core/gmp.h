@@ -235,6 +235,8 @@ struct wf_sched {
 	uint32_t held;  /* WF_HELD or WF_FENCED */
 	bool debug;
 	int64_t reap_ns; /* an idle thread more than needed ends after this */
+
+	bool forked; /* this process is the child of one that had a runtime: one thread */
 };
 
 extern struct wf_sched wf_sched;

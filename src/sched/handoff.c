@@ -115,6 +115,17 @@ entered_twice(void)
 		 "write to a pipe or set a flag, and act on it in a goroutine");
 }
 
+WF_COLD void
+wf_forked_say(void)
+{
+	static bool said; /* one thread */
+
+	if (!said)
+		wf_say("this is a forked child, and it has no runtime: this call and those after "
+		       "it return -ENOTSUP. Call exec or _exit here, or fork before weft_run");
+	said = true;
+}
+
 /* A thread without a P of the runtime, at the door. */
 static struct wf_m *
 enter_plain(struct wf_m *m)
@@ -145,9 +156,13 @@ wf_torture_urge(struct wf_m *m)
 struct wf_m *
 wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 {
-	if (m == &wf_m_unknown) {                          /* in_rt of this one means nothing */
-		if (at_load_acq(&wf_sched.phase) != WF_UP) /* acq: looked at again, fenced, below */
+	if (m == &wf_m_unknown) { /* in_rt of this one means nothing */
+		if (at_load_acq(&wf_sched.phase) !=
+		    WF_UP) { /* acq: looked at again, fenced, below */
+			if (wf_sched.forked)
+				wf_forked_say();
 			return NULL;
+		}
 		m = wf_m_attach();
 	} else if (nested && !WF_MUTANT(MUT_LEASE_NESTED)) {
 		entered_twice(); /* LEASE-5 */
@@ -188,6 +203,7 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 		case WF_NONE:
 			return enter_plain(m);
 		case WF_FORKED:
+			wf_forked_say();
 			wf_leave(m);
 			return NULL;
 		case WF_OVER:

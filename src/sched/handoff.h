@@ -93,6 +93,9 @@ wf_leave(struct wf_m *m)
 	at_store_rel(&m->in_rt, 0);
 }
 
+/* A call in a forked child, where no runtime is: said once. */
+void wf_forked_say(void);
+
 /* This plain thread gets an M, and is inside the runtime with it. */
 struct wf_m *wf_m_attach(void);
 

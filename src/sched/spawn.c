@@ -322,6 +322,18 @@ call_entry(struct wf_g *g)
 	return g->site->fn(g->arg);
 }
 
+/* Back from the goroutine's function, on another thread perhaps. */
+static struct wf_m *
+returned(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+
+	if (unlikely(!m))
+		wf_fatal("a goroutine's function returned in a forked child, where nothing can go "
+			 "on: end it with _exit, or call exec");
+	return m;
+}
+
 /* The other base of a goroutine's stack: it is called by the parent that waits for it, and returns
    to it, with the M it has ended on. */
 static void *
@@ -336,7 +348,7 @@ kid_main(void *arg)
 	*m->errno_address = 0;
 	wf_leave(m);
 	int rc = call_entry(kid);
-	m = wf_enter(WF_CALL_B); /* another thread, perhaps */
+	m = returned();
 	if (unlikely(m->pinned)) /* the parent does not go on here: PIN-1 */
 		wf_g_exit(m, rc, false);
 	finish(m, kid, rc);
@@ -381,7 +393,7 @@ wf_g_main(void *arg)
 		*m->errno_address = 0;
 		wf_leave(m);
 		rc = call_entry(g);
-		m = wf_enter(WF_CALL_B); /* another thread, perhaps */
+		m = returned();
 		m = wf_g_exit(m, rc, true);
 	}
 }
@@ -405,6 +417,9 @@ weft_exit(int rc)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
+	if (wf_sched.forked)
+		wf_fatal("weft_exit was called in a forked child, where nothing can go on: call "
+			 "_exit or exec");
 	if (!m || m->plain)
 		wf_fatal(
 		    "weft_exit was called outside a goroutine; return from the thread instead");
