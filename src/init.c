@@ -105,6 +105,8 @@ in_forked_child(void)
 	/* Goroutine-locals and scopes need a record also here. rlx: one thread; the list of records
 	   is whole at any moment */
 	at_store_rlx(&wf_sched.lock.word, 0);
+	if (m != &wf_m_unknown)
+		m->tid = os_tid(); /* or its record would be taken for that of a lost thread */
 	/* rlx: as above. The other locks and queues are as their threads left them: for good */
 	if (at_load_rlx(&wf_sched.phase) == WF_DOWN)
 		return;

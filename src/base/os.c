@@ -3,6 +3,9 @@
  * os.c: Linux. Every system call, and the only file that reads errno. With WF_FAULT each call
  * that can fail asks fault() first: WEFT_FAULT=name:n makes the n-th call of that name fail,
  * name:n+ that one and all after it.
+ *
+ * Where libc's function is a cancellation point the system call is made directly: a plain thread
+ * that is cancelled goes on until it is outside.
  */
 #define _GNU_SOURCE 1
 #include "base/os.h"
@@ -76,6 +79,12 @@ result(long rc)
 	return rc < 0 ? -errno : (int)rc;
 }
 
+static int
+open_to_read(const char *path)
+{
+	return result(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+}
+
 /* ---- futex */
 
 int
@@ -124,6 +133,20 @@ os_thread_start(void *(*fn)(void *), void *arg)
 	return -rc;
 }
 
+void
+os_thread_begin(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+}
+
+bool
+os_thread_gone(int tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
+}
+
 int
 os_tid(void)
 {
@@ -142,13 +165,13 @@ os_thread_count(void)
 	/* The kernel's own count: a listing of /proc/self/task skips entries while threads end. */
 	static const char field[] = "\nThreads:";
 	char text[4096], *at;
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC), n;
+	int fd = open_to_read("/proc/self/status"), n;
 	ssize_t got;
 
 	if (fd < 0)
-		return -errno;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
+		return fd;
+	got = syscall(SYS_read, fd, text, sizeof(text) - 1);
+	os_close(fd);
 	text[got > 0 ? got : 0] = '\0';
 	at = strstr(text, field);
 	if (!at)
@@ -379,7 +402,7 @@ os_sleep_ns(int64_t ns)
 {
 	struct timespec ts = {ns / 1000000000, ns % 1000000000};
 
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* early is fine */
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL); /* early is fine */
 }
 
 void
@@ -394,20 +417,18 @@ int
 os_thread_watch(int tid)
 {
 	char path[64];
-	int fd;
 
 	if (fault("watch"))
 		return -EACCES;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_to_read(path);
 }
 
 int
 os_thread_blocked(int fd)
 {
 	char first; /* of "running", or of a number: the system call, -1 in a fault */
-	ssize_t n = pread(fd, &first, 1, 0);
+	ssize_t n = syscall(SYS_pread64, fd, &first, (size_t)1, (off_t)0);
 
 	return n < 0 ? -errno : n == 1 && first != 'r';
 }
@@ -436,13 +457,13 @@ os_read(int fd, void *buf, size_t bytes)
 void
 os_close(int fd)
 {
-	close(fd);
+	syscall(SYS_close, fd);
 }
 
 void *
 os_map_file(const char *path, size_t *bytes)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_to_read(path);
 	struct stat st;
 	void *map = NULL;
 
@@ -454,7 +475,7 @@ os_map_file(const char *path, size_t *bytes)
 		if (map == MAP_FAILED)
 			map = NULL;
 	}
-	close(fd);
+	os_close(fd);
 	return map;
 }
 
@@ -473,7 +494,7 @@ os_write_all(int fd, const void *buf, size_t bytes)
 	const char *at = buf;
 
 	while (bytes > 0) {
-		ssize_t n = write(fd, at, bytes);
+		ssize_t n = syscall(SYS_write, fd, at, bytes);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;

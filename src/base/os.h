@@ -16,6 +16,8 @@ int os_futex_wake(wf_a32 *word, int count);
 
 /* ---- threads */
 int os_thread_start(void *(*fn)(void *), void *arg); /* detached, all signals as the caller's */
+void os_thread_begin(void);                          /* first thing on it: it cannot be cancelled */
+bool os_thread_gone(int tid); /* no thread of the process has this number any more */
 int os_tid(void);
 void os_thread_name(const char *name);
 int os_thread_count(void);         /* threads of the process, or -errno where /proc is missing */

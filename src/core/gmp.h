@@ -129,6 +129,7 @@ struct wf_m {
 	struct wf_m *all_next;
 	bool idle;         /* asleep without a P; on the list, unless it is pinned */
 	bool in_use;       /* false: free for another thread */
+	uint64_t uses;     /* threads it has served */
 	uint64_t seen_out; /* see limbo.c */
 
 	/* const after start */

@@ -32,12 +32,55 @@ __thread struct wf_m *wf_self = &wf_m_unknown;
 static struct wf_m *
 take_free_record(void)
 {
+	wf_assert_held(&wf_sched.lock);
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
 		if (!m->in_use) {
 			m->in_use = true;
+			m->uses++;
 			return m;
 		}
 	return NULL;
+}
+
+/*
+ * A plain thread may call in its last breath, after the hook that gives its record back: from a
+ * destructor of thread-specific data that comes again in every round. Such records are looked for
+ * when others are needed. True: one was found, and is free.
+ */
+static bool
+find_lost_record(void)
+{
+	struct wf_m *m;
+
+	wf_lock(&wf_sched.lock);
+	m = wf_sched.all_ms;
+	wf_unlock(&wf_sched.lock);
+	for (; m; m = m->all_next) {
+		struct wf_locals *locals = NULL;
+		uint64_t uses;
+		bool found;
+
+		wf_lock(&wf_sched.lock);
+		uses = m->uses;
+		/* acq: outside, so its tid is that of the thread that has it now */
+		found = m->in_use && m->plain && at_load_acq(&m->in_rt) == 0;
+		wf_unlock(&wf_sched.lock);
+		if (!found || !os_thread_gone(m->tid))
+			continue;
+		wf_lock(&wf_sched.lock);
+		found = m->in_use && m->uses == uses; /* M-2: of the thread that is gone */
+		if (found) {
+			locals = m->locals;
+			m->locals = NULL;
+			m->in_use = false;
+		}
+		wf_unlock(&wf_sched.lock);
+		if (locals)
+			wf_locals_free_hook(locals);
+		if (found)
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -71,7 +114,7 @@ wf_m_alloc(bool plain)
 		wf_lock(&wf_sched.lock);
 		m = take_free_record();
 		wf_unlock(&wf_sched.lock);
-	} while (!m && add_records());
+	} while (!m && (find_lost_record() || add_records()));
 	if (!m)
 		return NULL;
 	m->plain = plain;
@@ -149,6 +192,7 @@ m_life(struct wf_m *m)
 {
 	bool counted;
 
+	os_thread_begin();
 	set_up_this_thread(m);
 	wf_fpstate_set(&wf_fpstate_default); /* not that of the goroutine that started us */
 	os_altstack_install(&m->altstack);
@@ -162,6 +206,8 @@ m_life(struct wf_m *m)
 	wf_trace(WF_TR_M, 0, m);
 	os_altstack_remove(m->altstack);
 	flush(m);
+	/* What libc calls when the thread ends is a plain thread's: the record is another's soon. */
+	wf_m_set(&wf_m_unknown);
 	wf_lock(&wf_sched.lock);
 	counted = at_load_rlx(&m->lease) != WF_OVER; /* rlx: our own; M-3 */
 	if (counted) {

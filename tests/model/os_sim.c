@@ -123,6 +123,18 @@ os_thread_start(void *(*fn)(void *), void *arg)
 	return 0;
 }
 
+void
+os_thread_begin(void)
+{
+}
+
+bool
+os_thread_gone(int tid)
+{
+	(void)tid;
+	return false;
+}
+
 int
 os_tid(void)
 {
