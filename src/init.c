@@ -317,6 +317,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	if (rc < 0)
 		return rc;
 	start_watching();
+	os_signals_remember();
 	rc = wf_monitor_start();
 	if (rc < 0)
 		goto out_procs;

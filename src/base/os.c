@@ -108,10 +108,19 @@ os_futex_wake(wf_a32 *word, int count)
 
 /* ---- threads */
 
+static sigset_t run_mask; /* of the caller of weft_run */
+
+void
+os_signals_remember(void)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, &run_mask);
+}
+
 int
 os_thread_start(void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
+	sigset_t every, old;
 	pthread_t t;
 	size_t stack = THREAD_STACK;
 	int rc;
@@ -128,17 +137,28 @@ os_thread_start(void *(*fn)(void *), void *arg)
 #endif
 	pthread_attr_setstacksize(&attr, stack);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &old); /* it gets its own mask when it is set up */
 	rc = pthread_create(&t, &attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -rc;
 }
 
 void
-os_thread_begin(void)
+os_thread_begin(bool signals)
 {
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+	sigset_t set = run_mask;
 	int old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (!signals) {
+		sigfillset(&set);
+		for (size_t i = 0; i < countof(faults); i++)
+			sigdelset(&set, faults[i]);
+	}
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
 bool
@@ -552,27 +572,37 @@ static struct sigaction old_segv;
 static void
 on_segv(int sig, siginfo_t *info, void *ucontext)
 {
-	if (segv_fn && segv_fn(info->si_addr, ucontext))
+	bool sent = info->si_code <= 0; /* by kill or raise: there is no fault to return to */
+
+	if (!sent && segv_fn && segv_fn(info->si_addr, ucontext))
 		return;
 	/* Not ours: the program's handler, or the default after we return to the fault. */
-	if (old_segv.sa_flags & SA_SIGINFO)
+	if (old_segv.sa_flags & SA_SIGINFO) {
 		old_segv.sa_sigaction(sig, info, ucontext);
-	else if (old_segv.sa_handler != SIG_DFL && old_segv.sa_handler != SIG_IGN)
+	} else if (old_segv.sa_handler != SIG_DFL && old_segv.sa_handler != SIG_IGN) {
 		old_segv.sa_handler(sig);
-	else
+	} else if (!sent || old_segv.sa_handler == SIG_DFL) {
 		sigaction(SIGSEGV, &old_segv, NULL);
+		if (sent)
+			syscall(SYS_tgkill, getpid(), os_tid(), SIGSEGV);
+	}
 }
 
 int
 os_segv_install(os_segv_fn *fn)
 {
+	static bool installed;
 	struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
 
 	segv_fn = fn;
 	ours.sa_sigaction = on_segv;
-	if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-	    now.sa_sigaction == on_segv)
+	/* A handler that was put in after ours stays: it may pass on to ours, and ours would to it,
+	   for ever. */
+	if (installed && sigaction(SIGSEGV, NULL, &now) == 0 &&
+	    ((now.sa_flags & SA_SIGINFO) ||
+	     (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)))
 		return 0;
+	installed = true;
 	return result(sigaction(SIGSEGV, &ours, &old_segv));
 }
 

@@ -15,8 +15,11 @@ int os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns); /* < 0: no 
 int os_futex_wake(wf_a32 *word, int count);
 
 /* ---- threads */
-int os_thread_start(void *(*fn)(void *), void *arg); /* detached, all signals as the caller's */
-void os_thread_begin(void);                          /* first thing on it: it cannot be cancelled */
+int os_thread_start(void *(*fn)(void *), void *arg); /* detached, all signals blocked */
+/* By such a thread, when it is set up: it cannot be cancelled, and takes the signals that the caller
+   of os_signals_remember took, or none but faults. */
+void os_thread_begin(bool signals);
+void os_signals_remember(void);
 bool os_thread_gone(int tid); /* no thread of the process has this number any more */
 int os_tid(void);
 void os_thread_name(const char *name);

@@ -360,7 +360,7 @@ monitor_main(void *arg)
 	int quiet = 0;
 
 	(void)arg;
-	os_thread_begin();
+	os_thread_begin(false);
 	wf_m_set(mon.m);
 	at_store_rel(&mon.m->at_rest, 1); /* rel: it uses no object of the program's */
 	mon.m->errno_address = os_errno_address();

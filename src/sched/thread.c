@@ -192,10 +192,10 @@ m_life(struct wf_m *m)
 {
 	bool counted;
 
-	os_thread_begin();
 	set_up_this_thread(m);
 	wf_fpstate_set(&wf_fpstate_default); /* not that of the goroutine that started us */
 	os_altstack_install(&m->altstack);
+	os_thread_begin(true); /* from here on handlers find all they need */
 	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
 	wf_trace(WF_TR_M, 1, m);
 	if (!m->pinned) {

@@ -124,7 +124,13 @@ os_thread_start(void *(*fn)(void *), void *arg)
 }
 
 void
-os_thread_begin(void)
+os_thread_begin(bool signals)
+{
+	(void)signals;
+}
+
+void
+os_signals_remember(void)
 {
 }
 
