@@ -131,8 +131,9 @@ plain_thread_ends(void *arg)
 		wf_m_free(m);
 }
 
-/* When the library is loaded: a goroutine-local may be used before the first run. */
-__attribute__((constructor)) static void
+/* When the library is loaded: a goroutine-local may be used before the first run. By its priority it
+   comes before the constructors of a program that is linked with the static library. */
+__attribute__((constructor(101))) static void
 set_up(void)
 {
 	wf_stack_init();
