@@ -159,6 +159,10 @@ $B/tests/%: tests/%.c $(TEST_OBJS) $B/libweft.a $B/.test-flags
 		$B/libweft.a $(TEST_LDLIBS) -o $@
 
 $B/tests/integ/t_lintlock: | $B/libweft-lint.so
+# This one loads the shared library.
+ifeq ($(VARIANT),release)
+$B/tests/integ/t_dlopen: | $B/libweft.so
+endif
 
 -include $(OBJS:.o=.d) $(TEST_OBJS:.o=.d) $(addsuffix .d,$(TEST_BINS))
 
