@@ -30,7 +30,10 @@
 enum {
 	STACK_DEFAULT = 256 << 10,
 	THREADS_DEFAULT = 10000, /* Go's limit */
+	START_TRIES = 20,        /* for the first threads of a run, while the kernel refuses ... */
+	START_TRIES_MAX = 2000,  /* ... and while those of the last run still count ... */
 };
+static const int64_t START_WAIT_NS = 1000000; /* ... so far apart */
 
 struct wf_sched wf_sched = {.lock = WF_LOCK_INIT(WF_RANK_SCHED)};
 wf_trace_fn *wf_trace_hook;
@@ -276,6 +279,13 @@ take_goroutine_1_back(void)
 	return g != NULL;
 }
 
+/* The kernel has refused a thread this often: give up? */
+static bool
+enough(int tries)
+{
+	return tries >= START_TRIES_MAX || (tries >= START_TRIES && !wf_threads_leaving());
+}
+
 /* Goroutine 1 into the global queue, all Ps but one idle, and the first M with that one. */
 static int
 launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
@@ -298,7 +308,22 @@ launch(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 		return 0;
 	}
 	rc = wf_m_start(m, wf_sched.allp[0], false);
+	/* The monitor tries too, as often as it looks. */
+	for (int tries = 0; rc < 0 && wf_globq_size(&wf_globq) > 0 && !enough(tries); tries++)
+		os_sleep_ns(START_WAIT_NS);
 	return rc < 0 && take_goroutine_1_back() ? rc : 0;
+}
+
+static int
+start_monitor(void)
+{
+	int rc = wf_monitor_start();
+
+	for (int tries = 0; rc == -EAGAIN && !enough(tries); tries++) {
+		os_sleep_ns(START_WAIT_NS);
+		rc = wf_monitor_start();
+	}
+	return rc;
 }
 
 static int
@@ -311,6 +336,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 	wf_sched.ending = false;
 	wf_pin_reset();
 	at_store_rlx(&wf_sched.main_done, 0); /* rlx: nobody else runs */
+	at_store_rlx(&wf_sched.starved, 0);   /* rlx: as above */
 	at_store_rlx(&wf_sched.id_next, 2);   /* rlx throughout: nobody else runs; 1 is taken */
 	at_add_rlx(&wf_sched.run, 1);
 	m->run = at_load_rlx(&wf_sched.run);
@@ -319,7 +345,7 @@ start_run(struct wf_m *m, struct weft_site *site, const void *arg, size_t bytes)
 		return rc;
 	start_watching();
 	os_signals_remember();
-	rc = wf_monitor_start();
+	rc = start_monitor();
 	if (rc < 0)
 		goto out_procs;
 	os_segv_install(wf_overflow_report);

@@ -211,13 +211,14 @@ struct wf_sched {
 	wf_a64 coarse_ns;  /* clock, as of the monitor's last look */
 	wf_a32 monitor_sleeps;
 	wf_a32 computing; /* Ms in user code whose P was taken */
+	wf_a32 starved;   /* the last P that needed a thread got none */
 	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */
 
 	/* under lock */
 	struct wf_lock lock;
 	struct wf_m *idle_ms; /* last in, first out */
 	struct wf_m *all_ms;
-	uint32_t nm; /* threads of this run, or about to be */
+	uint32_t nm;  /* threads of this run, or about to be */
 	uint32_t nmidle;
 	uint32_t npinned;   /* Ms with pinned goroutines, but for that of main_thread */
 	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */

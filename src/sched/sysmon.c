@@ -234,7 +234,8 @@ wake_for_waiting_work(void)
 	    !wf_idle_any() || (!waits && !wf_any_to_take()))
 		return false;
 	wf_wake_one(mon.m);
-	return true;
+	/* rlx: a hint. Without threads it tries now and then only. */
+	return !at_load_rlx(&wf_sched.starved);
 }
 
 static void
@@ -362,6 +363,7 @@ monitor_main(void *arg)
 	(void)arg;
 	os_thread_begin(false);
 	wf_m_set(mon.m);
+	mon.m->tid = os_tid();
 	at_store_rel(&mon.m->at_rest, 1); /* rel: it uses no object of the program's */
 	mon.m->errno_address = os_errno_address();
 	os_thread_name("weft-monitor");
@@ -385,7 +387,8 @@ monitor_main(void *arg)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
 		else if (quiet == QUIET_TRIM)
 			trim();
-		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm() && !wf_watch_hook)
+		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm() && !wf_watch_hook &&
+			 !at_load_rlx(&wf_sched.starved)) /* rlx: as set at this look */
 			deep_sleep();
 	}
 	stop_watching();

@@ -272,13 +272,35 @@ idle_link(struct wf_m *m)
 	wf_sched.nmidle++;
 }
 
-/* No thread can be had: the P's work goes where others find it; the monitor, which sees work beside
-   an idle P, tries again. */
+/* Once in a run: no thread can be had, by our own limit or because of the kernel's. */
+WF_COLD static void
+say_starved(int rc, bool full)
+{
+	static wf_a64 said;
+	uint64_t run = at_load_rlx(&wf_sched.run); /* rlx: const while it runs */
+
+	if (at_xchg_acqrel(&said, run) == run) /* acqrel: only uniqueness matters */
+		return;
+	if (full)
+		wf_say("the limit of %d thread%s is reached: goroutines that block or compute for "
+		       "long wait for each other. WEFT_MAX_THREADS raises it",
+		       wf_sched.max_threads, wf_sched.max_threads == 1 ? "" : "s");
+	else
+		wf_say("no more threads can be had (%s): goroutines that block or compute for long "
+		       "wait for each other. See RLIMIT_NPROC (ulimit -u), pids.max of the cgroup, "
+		       "and memory",
+		       rc == -EAGAIN ? "EAGAIN" : "out of memory");
+}
+
+/* No thread can be had: the P's work goes where others find it: a thread that comes back for a P, or
+   the monitor, which sees work beside an idle P and tries again. */
 static int
-start_failed(struct wf_p *p, bool spinning, int rc)
+start_failed(struct wf_p *p, bool spinning, int rc, bool full)
 {
 	struct wf_glist l = {0};
 
+	say_starved(rc, full);
+	at_store_rlx(&wf_sched.starved, 1); /* rlx: a hint for the monitor */
 	wf_p_drain(p, &l);
 	if (l.size > 0)
 		wf_globq_put_head(&wf_globq, &l);
@@ -297,13 +319,15 @@ wf_m_launch(struct wf_m *t)
 	bool spinning = t->spinning;
 	int rc = os_thread_start(m_main, t);
 
-	if (rc == 0)
+	if (rc == 0) {
+		at_store_rlx(&wf_sched.starved, 0); /* rlx: a hint for the monitor */
 		return 0;
+	}
 	wf_m_free(t);
 	wf_lock(&wf_sched.lock);
 	wf_sched.nm--;
 	wf_unlock(&wf_sched.lock);
-	return start_failed(p, spinning, rc);
+	return start_failed(p, spinning, rc, false);
 }
 
 /* P in hand: an idle M, best the one that had this P last, or a new thread runs it. Any thread.
@@ -331,13 +355,13 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 		wf_sched.nm += !full;
 		wf_unlock(&wf_sched.lock);
 		if (full)
-			return start_failed(p, spinning, -EAGAIN);
+			return start_failed(p, spinning, -EAGAIN, true);
 		t = wf_m_alloc(false);
 		if (!t) {
 			wf_lock(&wf_sched.lock);
 			wf_sched.nm--;
 			wf_unlock(&wf_sched.lock);
-			return start_failed(p, spinning, -ENOMEM);
+			return start_failed(p, spinning, -ENOMEM, false);
 		}
 		p->last_m = t;
 		t->nextp = p;
@@ -346,6 +370,7 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 			return wf_m_launch(t);
 		wf_template_ask(t); /* PIN-4 */
 	}
+	at_store_rlx(&wf_sched.starved, 0); /* rlx: a hint for the monitor */
 	return 0;
 }
 
@@ -404,6 +429,27 @@ wf_threads_ours(void)
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next)
 		n += m->in_use && !m->plain && !m->foreign;
 	return n;
+}
+
+/* Threads that have given their record back are still there for a moment, and count for the kernel. */
+bool
+wf_threads_leaving(void)
+{
+	struct wf_m *m;
+
+	wf_lock(&wf_sched.lock);
+	m = wf_sched.all_ms;
+	wf_unlock(&wf_sched.lock);
+	for (; m; m = m->all_next) {
+		int tid;
+
+		wf_lock(&wf_sched.lock);
+		tid = m->in_use ? 0 : m->tid;
+		wf_unlock(&wf_sched.lock);
+		if (tid && !os_thread_gone(tid))
+			return true;
+	}
+	return false;
 }
 
 /* ---- the end of a run: the world is stopped, nobody has a P */
