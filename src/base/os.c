@@ -403,7 +403,10 @@ os_membarrier_register(void)
 void
 os_membarrier(void)
 {
-	CHECK(syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) == 0);
+	if (unlikely(syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) != 0))
+		wf_fatal("membarrier is refused, and was not when the run began. Enter the sandbox "
+			 "before weft_run, allow it the system call membarrier, or set "
+			 "WEFT_DEBUG=fence=1");
 }
 
 /* ---- clock */

@@ -184,6 +184,11 @@ TEST(membarrier_is_refused)
 	try_each("membarrier", 2);
 }
 
+TEST(threads_cannot_be_watched)
+{
+	try_each("watch", 4);
+}
+
 TEST(futex_is_interrupted)
 {
 	try_each("futex_eintr", 6);
