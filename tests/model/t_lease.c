@@ -387,6 +387,30 @@ SCENARIO(stopper_twice) = {
     .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
 };
 
+/* The P is taken, got back and taken again: the second request may come at any moment after the first,
+   also before the owner has noticed it. */
+static void
+requester_twice(void *arg)
+{
+	request(arg, true);
+	request(arg, false);
+}
+
+static void
+owner_bb(void *arg)
+{
+	wf_m_set(arg);
+	call_b();
+	call_b();
+}
+
+SCENARIO(taken_twice_in_a_row) = {
+    .setup = setup_held,
+    .threads = {{owner_bb, &rig.m[0], false}, {requester_twice, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER), SIM_MUTANT(MUT_LEASE_CLEARS_TAKEN)},
+};
+
 /* ---- the M changes its P under the requester */
 
 static void
