@@ -65,6 +65,7 @@ rig_reset(uint32_t procs)
 	wf_sched.lock.rank = WF_RANK_SCHED;
 	wf_sched.held = WF_HELD;
 	wf_sched.fenced = false;
+	wf_sched.reap_ns = INT64_C(5000000000); /* it never comes here: see os_sim.c */
 	wf_sched.phase.v = WF_UP;
 	wf_sched.procs.v = procs;
 	wf_held_ranks_hook = rig_held_ranks;
