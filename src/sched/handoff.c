@@ -39,6 +39,8 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 static WF_NORETURN void
 abandoned(struct wf_m *m)
 {
+	wf_lock(&wf_sched.lock); /* OVER is followed by a write to our goroutine: leave_the_rest */
+	wf_unlock(&wf_sched.lock);
 	at_store_rlx(&m->p, NULL); /* rlx: our own */
 	m->old_p = NULL;
 	wf_yield(m, WF_PEND_OVER);
