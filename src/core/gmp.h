@@ -218,7 +218,7 @@ struct wf_sched {
 	struct wf_lock lock;
 	struct wf_m *idle_ms; /* last in, first out */
 	struct wf_m *all_ms;
-	uint32_t nm;  /* threads of this run, or about to be */
+	uint32_t nm; /* threads of this run, or about to be */
 	uint32_t nmidle;
 	uint32_t npinned;   /* Ms with pinned goroutines, but for that of main_thread */
 	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */

@@ -80,7 +80,7 @@ void wf_m_free(struct wf_m *m);
 int wf_m_launch(struct wf_m *t); /* a thread for t, which is complete */
 void wf_m_here(struct wf_m *m);  /* this thread is m's until its loop ends */
 void wf_m_unlock_and_check(void);
-void wf_ms_end(void);      /* end of the run: all threads go */
+void wf_ms_end(void); /* end of the run: all threads go */
 bool wf_threads_leaving(void);
 int wf_threads_ours(void); /* sched.lock held: threads that the runtime made or knows */
 

@@ -483,12 +483,10 @@ leave_the_rest(void)
 	wf_lock(&wf_lease_lock);
 	wf_lock(&wf_sched.lock);
 	for (struct wf_m *m = wf_sched.all_ms; m; m = m->all_next) {
-		struct wf_g *g = m->g; /* now: once OVER, the owner may leave it */
-
 		/* acqrel: the owner finds OVER, or was first and comes to sleep */
 		if (!m->in_use || m->plain || m->run != run || !wf_taken_ends(m, WF_OVER))
 			continue;
-		g->flags |= WF_G_OVER; /* in user code, or free already: nobody is born now */
+		m->g->flags |= WF_G_OVER; /* the owner waits for the lock that we have */
 		wf_sched.nm--;
 	}
 	fence_seq(); /* OVER before the looks at in_rt; pairs with wf_enter_slow */
