@@ -58,6 +58,7 @@ enum wf_mutant_id {
 	MUT_LEASE_NESTED,    /* a second enter inside the runtime; its leave ends both */
 	MUT_PROCS_UNCHECKED, /* nobody looks for a deadlock after the monitor's stop */
 	MUT_PROCS_STALE,     /* the monitor resizes though a number was named meanwhile */
+	MUT_TIMER_CLAIM_READ,      /* a timer that fires reads the claim by a load */
 };
 
 #endif

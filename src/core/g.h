@@ -6,7 +6,7 @@
 #ifndef WF_CORE_G_H
 #define WF_CORE_G_H
 
-#include "base/atomic.h"
+#include "core/gtimer.h"
 
 #ifndef WEFT_NO_INLINE
 #define WEFT_NO_INLINE /* the library has the functions themselves */
@@ -37,6 +37,7 @@ struct weft_scope;
 	X(WF_WAIT_SEM, "semaphore acquire")                                                        \
 	X(WF_WAIT_ONCE, "once")                                                                    \
 	X(WF_WAIT_BARRIER, "barrier")                                                              \
+	X(WF_WAIT_SLEEP, "sleep")                                                                  \
 	X(WF_WAIT_TEST, "test")
 
 enum wf_reason {
@@ -94,6 +95,9 @@ struct wf_g {
 	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 	uint32_t blocking; /* depth of blocking sections: see blocking.c */
 	struct wf_m *home; /* WF_G_PINNED: its M */
+	wf_a64
+	    wake_at; /* its wait is to end at this time, 0: at none; written by itself: TIMER-4 */
+	struct wf_timer timer; /* and this sees to it */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+/* timer.c: heaps of timers; see timer.h. */
+#include "core/timer.h"
+#include "core/gclaim.h"
+
+enum {
+	ARITY = 4, /* the children of a node are one cache line */
+#ifdef WF_TINY
+	CAP_MIN = 2,
+	SWEEP_MIN = 4,
+#else
+	CAP_MIN = 256,  /* entries: a page */
+	SWEEP_MIN = 64, /* fewer are not worth it */
+#endif
+};
+
+void
+wf_heap_init(struct wf_heap *h)
+{
+	h->lock.rank = WF_RANK_TIMER;
+}
+
+/* ---- the array */
+
+static void
+sift_up(struct wf_heap *h, uint32_t i)
+{
+	struct wf_timer_entry e = h->entry[i];
+
+	while (i > 0 && e.when < h->entry[(i - 1) / ARITY].when) {
+		h->entry[i] = h->entry[(i - 1) / ARITY];
+		i = (i - 1) / ARITY;
+	}
+	h->entry[i] = e;
+}
+
+static void
+sift_down(struct wf_heap *h, uint32_t i)
+{
+	struct wf_timer_entry e = h->entry[i];
+
+	for (;;) {
+		uint32_t kid = i * ARITY + 1, least = kid;
+
+		if (kid >= h->n)
+			break;
+		for (uint32_t k = kid + 1; k < kid + ARITY && k < h->n; k++)
+			if (h->entry[k].when < h->entry[least].when)
+				least = k;
+		if (e.when <= h->entry[least].when)
+			break;
+		h->entry[i] = h->entry[least];
+		i = least;
+	}
+	h->entry[i] = e;
+}
+
+static void
+push(struct wf_heap *h, struct wf_timer *t, int64_t when)
+{
+	h->entry[h->n++] = (struct wf_timer_entry){when, t};
+	t->entries++;
+	sift_up(h, h->n - 1);
+}
+
+static struct wf_timer_entry
+pop(struct wf_heap *h)
+{
+	struct wf_timer_entry e = h->entry[0];
+
+	e.t->entries--;
+	h->entry[0] = h->entry[--h->n];
+	if (h->n > 1)
+		sift_down(h, 0);
+	return e;
+}
+
+static bool
+counts(struct wf_timer_entry e)
+{
+	return e.when == wf_timer_when(e.t);
+}
+
+/* t has lost an entry, or its place in the list. */
+static void
+check_gone(struct wf_heap *h, struct wf_timer *t)
+{
+	if (unlikely(t->freed && t->entries == 0 && !t->listed)) {
+		t->next = h->gone;
+		h->gone = t;
+	}
+}
+
+static struct wf_timer *
+take_gone(struct wf_heap *h)
+{
+	struct wf_timer *gone = h->gone;
+
+	h->gone = NULL;
+	return gone;
+}
+
+/* ---- the list of those for which the array had no room */
+
+static void
+list_put(struct wf_heap *h, struct wf_timer *t, int64_t when)
+{
+	if (!t->listed) {
+		t->listed = true;
+		t->next = h->list;
+		h->list = t;
+		at_bump(&h->crowd, 1); /* rlx: under the lock; a hint for others */
+	}
+	if (when < h->list_when || at_load_rlx(&h->crowd) == 1) /* rlx: as above */
+		h->list_when = when;
+}
+
+static struct wf_timer *
+list_take(struct wf_heap *h)
+{
+	struct wf_timer *t = h->list;
+
+	h->list = t->next;
+	t->listed = false;
+	at_bump(&h->crowd, (uint32_t)-1); /* rlx: as in list_put */
+	return t;
+}
+
+static void
+list_remove(struct wf_heap *h, struct wf_timer *t)
+{
+	struct wf_timer **at = &h->list;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	t->listed = false;
+	at_bump(&h->crowd, (uint32_t)-1); /* rlx: as in list_put */
+	h->list_when = WF_NEVER;
+	for (t = h->list; t; t = t->next)
+		if (wf_timer_when(t) < h->list_when)
+			h->list_when = wf_timer_when(t);
+}
+
+/* As many as there is room for. */
+static void
+absorb(struct wf_heap *h)
+{
+	while (h->list && h->n < h->cap) {
+		struct wf_timer *t = list_take(h);
+
+		push(h, t, wf_timer_when(t));
+	}
+}
+
+/* t is armed for `when` now. */
+static void
+insert(struct wf_heap *h, struct wf_timer *t, int64_t when)
+{
+	at_store_rlx(&t->when, (uint64_t)when); /* rlx: under the lock; TIMER-4 for who is not */
+	if (likely(h->n < h->cap && !t->listed))
+		push(h, t, when);
+	else
+		list_put(h, t, when);
+}
+
+/* Its entry becomes a dead one. True: it was armed. */
+static bool
+disarm(struct wf_heap *h, struct wf_timer *t)
+{
+	if (wf_timer_when(t) == WF_NEVER)
+		return false;
+	at_store_rlx(&t->when, 0); /* rlx: as in insert */
+	if (unlikely(t->listed))
+		list_remove(h, t);
+	else
+		h->dead++;
+	return true;
+}
+
+/* ---- dead entries */
+
+static void
+sweep(struct wf_heap *h)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		struct wf_timer_entry e = h->entry[i];
+
+		if (counts(e) && !e.t->seen) { /* one of several with the same time will do */
+			e.t->seen = true;
+			h->entry[kept++] = e;
+		} else {
+			e.t->entries--;
+			check_gone(h, e.t);
+		}
+	}
+	h->n = kept;
+	h->dead = 0;
+	for (uint32_t i = 0; i < kept; i++)
+		h->entry[i].t->seen = false;
+	for (uint32_t i = kept / ARITY + 1; i-- > 0;)
+		if (i < kept)
+			sift_down(h, i);
+}
+
+/* Before the lock is dropped: dead entries go from both ends, or all of them, and next is right. */
+static void
+tidy(struct wf_heap *h)
+{
+	int64_t next;
+
+	while (h->n > 0 && !counts(h->entry[h->n - 1])) {
+		struct wf_timer *t = h->entry[--h->n].t;
+
+		h->dead -= h->dead > 0;
+		t->entries--;
+		check_gone(h, t);
+	}
+	while (h->n > 0 && !counts(h->entry[0])) {
+		struct wf_timer *t = pop(h).t;
+
+		h->dead -= h->dead > 0;
+		check_gone(h, t);
+	}
+	if (h->dead > h->n / 4 && h->n >= SWEEP_MIN)
+		sweep(h);
+	next = h->n > 0 ? h->entry[0].when : WF_NEVER;
+	if (unlikely(h->list != NULL) && h->list_when < next)
+		next = h->list_when;
+	at_store_rlx(&h->next, next == WF_NEVER ? 0 : (uint64_t)next); /* rlx: TIMER-2 */
+}
+
+/* ---- which heap */
+
+/* Locked: the heap of t, or h if it is in none. h may be NULL: then NULL if it never was in one. */
+static struct wf_heap *
+lock_heap(struct wf_timer *t, struct wf_heap *h)
+{
+	bool moved = false;
+
+	for (;;) {
+		void *now = at_load_acq(&t->heap); /* acq: it is initialised */
+		struct wf_heap *in = now;
+
+		if (!in) {
+			if (!h)
+				return NULL;
+			at_cas_acqrel(&t->heap, &now, (void *)h); /* acqrel: one of several */
+			continue;
+		}
+		wf_lock(&in->lock);
+		if (at_load_rlx(&t->heap) == in) { /* rlx: under the lock. TIMER-1 */
+			if (in == h || !h || moved || t->entries > 0 || t->listed)
+				return in;
+			at_store_rel(&t->heap, h); /* rel: TIMER-1, we are done with `in` */
+			moved = true;
+		}
+		wf_unlock(&in->lock);
+	}
+}
+
+/* ---- arm and disarm */
+
+bool
+wf_timer_by(struct wf_heap *mine, struct wf_timer *t, int64_t when)
+{
+	struct wf_heap *h = lock_heap(t, mine);
+	int64_t before = wf_heap_next(h);
+
+	ASSERT(!t->object && when > 0 && when < WF_NEVER);
+	if (when < wf_timer_when(t)) {
+		disarm(h, t);
+		insert(h, t, when);
+		tidy(h);
+	}
+	wf_unlock(&h->lock);
+	return when < before;
+}
+
+bool
+wf_timer_set(struct wf_heap *mine, struct wf_timer_object *o, int64_t when, int64_t period,
+	     bool *earlier)
+{
+	struct wf_heap *h = lock_heap(&o->t, mine);
+	bool was;
+
+	ASSERT(when > 0 && when < WF_NEVER && !o->t.freed);
+	*earlier = when < wf_heap_next(h);
+	was = disarm(h, &o->t);
+	insert(h, &o->t, when);
+	o->period = period;
+	tidy(h);
+	wf_unlock(&h->lock);
+	return was;
+}
+
+bool
+wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires)
+{
+	struct wf_heap *h = lock_heap(&o->t, NULL);
+	bool was;
+
+	*fires = 0;
+	if (!h)
+		return false;
+	was = disarm(h, &o->t);
+	*fires = o->fires;
+	if (was)
+		tidy(h);
+	wf_unlock(&h->lock);
+	return was;
+}
+
+struct wf_timer *
+wf_timer_drop(struct wf_timer_object *o)
+{
+	struct wf_heap *h = lock_heap(&o->t, NULL);
+	struct wf_timer *gone;
+
+	if (!h)
+		return &o->t;
+	o->t.freed = true;
+	disarm(h, &o->t);
+	if (o->t.entries > 0 || o->t.listed)
+		tidy(h);
+	else
+		check_gone(h, &o->t);
+	gone = take_gone(h);
+	wf_unlock(&h->lock);
+	return gone;
+}
+
+/* ---- what is due */
+
+/* TIMER-4. The goroutine is claimed and in due->ready, or its wait ends later, or it is on its way
+   into a wait and will see that its timer is not armed, or it has no use for it. */
+static void
+fire_g(struct wf_heap *h, struct wf_g *g, int64_t now, struct wf_due *due)
+{
+	uint32_t claim;
+	int64_t want;
+
+	if (WF_MUTANT(MUT_TIMER_CLAIM_READ))
+		claim = at_load_rlx(&g->claim); /* a mutant */
+	else /* acqrel: after the store of `when`, before the look at wake_at: WAIT-4 */
+		claim = at_or_acqrel(&g->claim, 0);
+	want = wf_or_never(at_load_rlx(&g->wake_at)); /* rlx: after the RMW */
+	if (want > now) {
+		if (want < WF_NEVER)
+			insert(h, &g->timer, want);
+	} else if ((claim & WF_CLAIM_OPEN) && (claim & WF_CLAIM_SCOPED) && wf_claim(g, claim)) {
+		wf_glist_push(&due->ready, g); /* it waits for nothing else: its link is free */
+	}
+}
+
+/* The first fire after now; those that were missed are not made up for. */
+static int64_t
+next_period(const struct wf_timer_object *o, int64_t when, int64_t now)
+{
+	int64_t late = now > when ? (now - when) / o->period : 0;
+
+	return wf_time_after(when + late * o->period, o->period);
+}
+
+static void
+fire(struct wf_heap *h, struct wf_timer *t, int64_t now, struct wf_due *due)
+{
+	int64_t when = wf_timer_when(t);
+	struct wf_timer_object *o = container_of(t, struct wf_timer_object, t);
+
+	ASSERT(when <= now);       /* TIMER-3 */
+	at_store_rlx(&t->when, 0); /* rlx: under the lock, and before the RMW in fire_g: TIMER-4 */
+	if (!t->object) {
+		fire_g(h, container_of(t, struct wf_g, timer), now, due);
+		return;
+	}
+	due->object[due->n].o = o;
+	due->object[due->n].when = when;
+	due->object[due->n++].number = ++o->fires;
+	if (o->period > 0)
+		insert(h, t, next_period(o, when, now));
+}
+
+static bool
+full(const struct wf_due *due)
+{
+	return due->n + due->ready.size >= WF_DUE_MAX;
+}
+
+/* There was no memory for a larger array: the list is walked. */
+static void
+run_list(struct wf_heap *h, int64_t now, struct wf_due *due)
+{
+	struct wf_timer *rest = NULL, *t;
+
+	while (h->list && !full(due)) {
+		t = list_take(h);
+		if (wf_timer_when(t) <= now) {
+			fire(h, t, now, due);
+			if (!t->listed)
+				continue;
+			list_take(h); /* for its next period: it was put in front */
+		}
+		t->next = rest;
+		rest = t;
+	}
+	h->list_when = WF_NEVER;
+	for (struct wf_timer *l = h->list; l; l = l->next)
+		if (wf_timer_when(l) < h->list_when)
+			h->list_when = wf_timer_when(l);
+	while ((t = rest)) {
+		rest = t->next;
+		insert(h, t, wf_timer_when(t));
+	}
+}
+
+void
+wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due)
+{
+	due->ready = (struct wf_glist){0};
+	due->n = 0;
+	if (at_load_rlx(&h->crowd) > 0) /* rlx: a hint */
+		wf_heap_grow(h);
+	wf_lock(&h->lock);
+	absorb(h);
+	if (unlikely(h->list != NULL) && h->list_when <= now)
+		run_list(h, now, due);
+	while (h->n > 0 && h->entry[0].when <= now && !full(due)) {
+		struct wf_timer_entry e = pop(h);
+
+		if (counts(e))
+			fire(h, e.t, now, due);
+		else
+			check_gone(h, e.t);
+	}
+	tidy(h);
+	due->more = wf_heap_next(h) <= now;
+	due->gone = take_gone(h);
+	wf_unlock(&h->lock);
+}
+
+void
+wf_heap_grow(struct wf_heap *h)
+{
+	struct wf_timer_entry *larger, *old;
+	size_t page = os_page_bytes(), bytes, old_bytes;
+	uint32_t cap;
+
+	wf_lock(&h->lock);
+	cap = h->cap ? 2 * h->cap : CAP_MIN;
+	absorb(h);
+	tidy(h);
+	wf_unlock(&h->lock);
+	bytes = (cap * sizeof(*larger) + page - 1) / page * page;
+	if (at_load_rlx(&h->crowd) == 0 || /* rlx: a hint */
+	    os_reserve(bytes, page, (void **)&larger) < 0)
+		return;
+	wf_lock(&h->lock);
+	old = larger;
+	old_bytes = bytes;
+	if (cap > h->cap) {
+		for (uint32_t i = 0; i < h->n; i++)
+			larger[i] = h->entry[i];
+		old = h->entry;
+		old_bytes = (h->cap * sizeof(*old) + page - 1) / page * page;
+		h->entry = larger;
+		h->cap = cap;
+	}
+	absorb(h);
+	tidy(h);
+	wf_unlock(&h->lock);
+	if (old)
+		os_release(old, old_bytes);
+}
+
+/* ---- the rest */
+
+static bool
+will_act(const struct wf_timer *t)
+{
+	const struct wf_g *g = container_of(t, struct wf_g, timer);
+	uint32_t claim;
+
+	if (t->object)
+		return true;
+	claim = at_load_acq(&g->claim); /* acq: its wake_at; nobody runs who could change it */
+	return (claim & WF_CLAIM_OPEN) && (claim & WF_CLAIM_SCOPED) &&
+	       at_load_rlx(&g->wake_at) != 0; /* rlx: as above */
+}
+
+bool
+wf_heap_live(struct wf_heap *h)
+{
+	bool live = false;
+
+	if (wf_heap_next(h) == WF_NEVER)
+		return false;
+	wf_lock(&h->lock);
+	for (uint32_t i = 0; i < h->n && !live; i++)
+		live = counts(h->entry[i]) && will_act(h->entry[i].t);
+	for (struct wf_timer *t = h->list; t && !live; t = t->next)
+		live = wf_timer_when(t) != WF_NEVER && will_act(t);
+	wf_unlock(&h->lock);
+	return live;
+}
+
+struct wf_timer *
+wf_heap_flush(struct wf_heap *h)
+{
+	struct wf_timer *gone;
+
+	wf_lock(&h->lock);
+	while (h->list) {
+		struct wf_timer *t = list_take(h);
+
+		at_store_rlx(&t->when, 0); /* rlx: under the lock */
+		check_gone(h, t);
+	}
+	for (uint32_t i = 0; i < h->n; i++) {
+		struct wf_timer *t = h->entry[i].t;
+
+		t->entries--;
+		at_store_rlx(&t->when, 0); /* rlx: under the lock */
+		check_gone(h, t);
+	}
+	h->n = h->dead = 0;
+	tidy(h);
+	gone = take_gone(h);
+	wf_unlock(&h->lock);
+	return gone;
+}
