@@ -13,5 +13,6 @@
 #include <weft/chan.h>
 #include <weft/scope.h>
 #include <weft/sync.h>
+#include <weft/time.h>
 
 #endif

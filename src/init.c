@@ -425,6 +425,7 @@ end_run(struct wf_m *m)
 	wf_world_stop(NULL);
 	wf_ms_end();
 	wf_template_end();
+	wf_timers_flush();
 	wf_waitq_flush(m);
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());

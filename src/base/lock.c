@@ -72,26 +72,51 @@ wf_rank_holds(const struct wf_lock *l)
 
 enum { CLEAR, WOKEN, SLEEPS }; /* a note's word */
 
+/* NOTE-3: the waker sees that it must kick, or we see its wake: false. */
+static bool
+says_that_it_sleeps(struct wf_note *n)
+{
+	uint32_t word = CLEAR;
+
+	/* acqrel: as above; SLEEPS already: it woke for nothing */
+	return WF_MUTANT(MUT_NOTE_UNSAID) || at_cas_acqrel(&n->word, &word, SLEEPS) ||
+	       word == SLEEPS;
+}
+
+static bool
+is_woken(struct wf_note *n)
+{
+	return at_load_acq(&n->word) == WOKEN; /* acq: what the waker wrote; pairs with wf_note_set */
+}
+
 bool
 wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls)
 {
 	int64_t until = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
-	uint32_t word;
 
-	/* acq: what the waker wrote before the wake; pairs with wf_note_set */
-	while ((word = at_load_acq(&n->word)) != WOKEN) {
+	while (!is_woken(n)) {
 		int64_t left = -1;
 
 		if (timeout_ns >= 0 && (left = until - os_now_ns()) <= 0)
-			return at_load_acq(&n->word) == WOKEN; /* acq: as above */
-		/* acqrel: NOTE-3, the waker sees that it must kick, or we see its wake */
-		if (word == CLEAR && !WF_MUTANT(MUT_NOTE_UNSAID)) {
-			if (!at_cas_acqrel(&n->word, &word, SLEEPS))
-				continue;
-			word = SLEEPS;
-		}
+			return is_woken(n);
+		if (!says_that_it_sleeps(n))
+			continue;
 		++*calls;
-		os_futex_wait(&n->word, word, left); /* early returns are re-checked above */
+		os_futex_wait(&n->word, SLEEPS, left); /* early returns are re-checked above */
+	}
+	return true;
+}
+
+bool
+wf_note_sleep_until(struct wf_note *n, int64_t until_ns, uint64_t *calls)
+{
+	while (!is_woken(n)) {
+		if (os_now_ns() >= until_ns)
+			return is_woken(n);
+		if (!says_that_it_sleeps(n))
+			continue;
+		++*calls;
+		os_futex_wait_until(&n->word, SLEEPS, until_ns);
 	}
 	return true;
 }

@@ -103,6 +103,8 @@ wf_note_woken(const struct wf_note *n)
 /* Sleep until woken or until timeout_ns has passed (< 0: no limit); true if woken. The caller
    counts its futex calls through *calls. */
 bool wf_note_sleep(struct wf_note *n, int64_t timeout_ns, uint64_t *calls);
+/* The same with the time itself, by os_now_ns. */
+bool wf_note_sleep_until(struct wf_note *n, int64_t until_ns, uint64_t *calls);
 void wf_note_wake(struct wf_note *n);
 /* The two halves of a wake, for who decides under a lock: set under it, kick after it. */
 bool wf_note_set(struct wf_note *n); /* true: a kick is needed */

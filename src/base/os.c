@@ -34,6 +34,7 @@
 enum {
 	FUTEX_WAIT_PRIVATE = 0 | 128,
 	FUTEX_WAKE_PRIVATE = 1 | 128,
+	FUTEX_WAIT_BITSET_PRIVATE = 9 | 128,
 	MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
 	MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
 };
@@ -98,6 +99,20 @@ os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 		return 0;
 	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
 			      timeout_ns < 0 ? NULL : &ts, NULL, 0));
+}
+
+int
+os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns)
+{
+	struct timespec ts = {until_ns / 1000000000, until_ns % 1000000000};
+
+	if (fault("futex_eintr"))
+		return -EINTR;
+	if (fault("futex_spurious"))
+		return 0;
+	/* this one takes the time itself, not what is left until then: no drift, no race */
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &ts, NULL,
+			      UINT32_MAX)); /* any waker */
 }
 
 int

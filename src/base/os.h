@@ -11,7 +11,8 @@
 #include "base/atomic.h"
 
 /* ---- futex: may return early for no reason; callers re-check their word */
-int os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns); /* < 0: no limit */
+int os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns);     /* < 0: no limit */
+int os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns); /* by os_now_ns */
 int os_futex_wake(wf_a32 *word, int count);
 
 /* ---- threads */

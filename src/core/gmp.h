@@ -16,6 +16,7 @@
 #include "core/forkq.h"
 #include "core/gstatus.h"
 #include "core/runq.h"
+#include "core/timer.h"
 
 #ifdef WF_TINY
 enum { WF_GRACE = 1 };
@@ -103,6 +104,7 @@ struct wf_m {
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	bool plain;                      /* not ours: a thread of the program */
+	bool exact;                      /* its sleeps are not rounded */
 	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */
 	uint32_t held_ranks;             /* LOCK-1 */
 	uint64_t run;                    /* the run it belongs to */
@@ -178,6 +180,7 @@ struct wf_p {
 	    n_spins, n_futexes, n_overflows, n_retakes, n_handoffs;
 
 	wf_a64 spared; /* the turn, by n_switches, that urgent work does not cut short: PRIO-2 */
+	struct wf_heap timers; /* of those who were here when they armed them */
 
 	/* the monitor's */
 	uint32_t seen_tick;
@@ -195,6 +198,8 @@ struct wf_sched {
 	wf_a32 need_spinning;
 	wf_a64 idle_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE); /* a bit per idle P */
 	wf_a32 npidle;
+	wf_a64 attend_until; /* when the M that attends to timers wakes: see sched/timers.c */
+	wf_a32 firing;       /* threads without a P that run timers */
 
 	/* atomic: a bit per P that may be on offer; written through blocking.c only */
 	wf_a64 offer_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE);
@@ -218,9 +223,10 @@ struct wf_sched {
 	struct wf_lock lock;
 	struct wf_m *idle_ms; /* last in, first out */
 	struct wf_m *all_ms;
-	uint32_t nm; /* threads of this run, or about to be */
-	uint32_t nmidle;
-	uint32_t npinned;   /* Ms with pinned goroutines, but for that of main_thread */
+	uint32_t nm;            /* threads of this run, or about to be */
+	uint32_t nmidle;        /* with the one that attends */
+	uint32_t npinned;       /* Ms with pinned goroutines, but for that of main_thread */
+	struct wf_m *attending; /* sleeps until the next timer is due, or NULL */
 	uint64_t idle_seq;  /* counts the ends of idleness: tells whether anybody ran meanwhile */
 	uint32_t stop_wait; /* Ps the stopper still waits for */
 	struct wf_note stop_note;

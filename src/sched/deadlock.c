@@ -2,8 +2,8 @@
 /*
  * deadlock.c: nobody can ever run again.
  *
- * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist, none is queued
- *         and goroutine 1 has not ended. A waker is itself a thread that does not sleep, so it is never in between.
+ * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist, none is queued, no
+ *         timer is left that would do something, and goroutine 1 has not ended. A waker is itself a thread that does not sleep, so it is never in between.
  * DEAD-2: threads of the program that are not ours could still wake somebody: with any of them
  *         in the process, or if that cannot be known, it is only a debug line.
  */
@@ -23,6 +23,14 @@ live_goroutines(void)
 	return (int64_t)n;
 }
 
+/* In this order: a timer that was just taken is counted as firing until what it made is queued. */
+static bool
+nothing_comes(void)
+{
+	/* acq: what it has submitted */
+	return !wf_timers_live() && !at_load_acq(&wf_sched.firing) && !wf_any_queued();
+}
+
 /* sched.lock held; this M has just become idle. */
 bool
 wf_deadlock_suspected(void)
@@ -31,7 +39,7 @@ wf_deadlock_suspected(void)
 	/* acq: main_done is set before the caller of weft_run is woken; rlx: under the lock. DEAD-1 */
 	return !at_load_acq(&wf_sched.main_done) && wf_sched.nmidle == wf_sched.nm &&
 	       at_load_rlx(&wf_sched.phase) == WF_UP && !at_load_rlx(&wf_sched.stopping) &&
-	       !wf_any_queued() && live_goroutines() > 0;
+	       live_goroutines() > 0 && nothing_comes();
 }
 
 /* No lock held; it was suspected when idle_seq had this value. */

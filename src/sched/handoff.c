@@ -29,7 +29,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	}
 	wf_idle_put(p);
 	fence_seq(); /* the idle bit before the look; pairs with wf_submitted */
-	if (wf_any_queued())
+	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER)
 		wf_wake_one(m);
 }
 

@@ -76,9 +76,9 @@ pick_global(struct wf_m *m, struct wf_p *p)
 
 /*
  * The next goroutine to run, and whether it inherits the slice; NULL: this thread must end. In
- * order: stop-the-world, safe-point work, pinned goroutines, urgent class, the fairness tick,
- * local, global, steal, idle class; then the P is dropped, everything is looked at once more, and
- * the thread sleeps.
+ * order: stop-the-world, safe-point work, timers, pinned goroutines, urgent class, the fairness
+ * tick, local, global, steal, timers of others, idle class; then the P is dropped, everything is
+ * looked at once more, and the thread sleeps.
  */
 static struct wf_g *
 find_runnable(struct wf_m *m, bool *inherit)
@@ -98,6 +98,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 		}
 		if (at_load_acq(&p->safepoint)) /* acq: the function to run */
 			wf_safepoint_run(p);
+		if (unlikely(wf_heap_next(&p->timers) != WF_NEVER))
+			wf_timers_run_own(m, p);
 		*inherit = false;
 		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
 			continue;
@@ -109,6 +111,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 			wf_spin_begin(m);
 			if ((g = wf_steal(m, p)))
 				return g;
+			if (wf_timers_run_due(m))
+				continue;
 		}
 		if ((g = wf_globq_get(&wf_idleq)))
 			return g;

@@ -118,6 +118,12 @@ park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const 
 	return m;
 }
 
+static uint64_t
+wake_at(const struct wf_g *g)
+{
+	return at_load_rlx(&g->wake_at); /* rlx: the caller's own */
+}
+
 /* A plain thread sleeps on its own note. */
 static WF_NOINLINE struct wf_m *
 park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
@@ -131,6 +137,8 @@ park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 	wf_tsan_release(g);
 	wf_g_waits(g); /* PARK-1: there is no context to save */
 	commit(g, arg);
+	if (wake_at(g) != 0) /* it does not come by find_runnable, as a goroutine's M does */
+		wf_timers_armed(m, (int64_t)wake_at(g));
 	at_store_rel(&m->at_rest, 1); /* rel: we touch nothing of the run until woken */
 	wf_note_sleep(&m->note, -1, &m->futexes);
 	wf_note_clear(&m->note);
@@ -140,6 +148,7 @@ park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 	wf_g_runs(g);
 	wf_tsan_acquire(g);
 	g->reason = WF_WAIT_NONE;
+	at_store_rlx(&g->wake_at, 0); /* rlx: our own; the next wait may have none */
 	return m;
 }
 
@@ -280,7 +289,17 @@ alone(struct wf_m *m)
 	return wf_runq_len(&p->runq) == 0 && at_load_rlx(&p->runq.next) == NULL &&
 	       wf_forkq_empty(&p->forkq) && wf_globq_size(&wf_globq) == 0 &&
 	       at_load_rlx(&m->lease) <= WF_FENCED && !at_load_rlx(&wf_sched.due) &&
-	       wf_globq_size(&wf_pinq) == 0 && !(m->g->flags & WF_G_IDLE);
+	       wf_globq_size(&wf_pinq) == 0 && !(m->g->flags & WF_G_IDLE) && !wf_timers_due(p);
+}
+
+struct wf_m *
+wf_give_way(struct wf_m *m)
+{
+	if (m->plain)
+		os_yield();
+	else if (!alone(m))
+		m = wf_yield(m, WF_PEND_YIELD);
+	return m;
 }
 
 WF_EXPORT void
@@ -288,13 +307,8 @@ weft_yield(void)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
-	if (!m)
-		return;
-	if (m->plain)
-		os_yield();
-	else if (!alone(m))
-		m = wf_yield(m, WF_PEND_YIELD);
-	wf_leave(m);
+	if (m)
+		wf_leave(wf_give_way(m));
 }
 
 WF_EXPORT void

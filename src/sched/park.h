@@ -24,6 +24,9 @@ struct wf_m *wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_re
    rank above SCHED may be held. */
 void wf_ready(struct wf_m *m, struct wf_g *g);
 
+/* Others go first, if there are any. Returns the M the caller goes on with. */
+struct wf_m *wf_give_way(struct wf_m *m);
+
 /* Before a wait for wg. The newest child that was started here for wg and has not begun runs now,
    and the caller goes on when it has ended; false: there is none, or others are due. */
 bool wf_join_child(struct wf_m **m, const struct weft_wg *wg);

@@ -47,6 +47,7 @@ p_make(uint32_t id)
 	if (os_reserve(bytes, page, (void **)&p) < 0)
 		return NULL;
 	p->id = id;
+	wf_heap_init(&p->timers);
 	at_store_rlx(&p->state, WF_P_DEAD); /* rlx: not yet reachable */
 	return p;
 }

@@ -6,6 +6,7 @@
 #include "core/globq.h"
 #include "sched/park.h"
 #include "sched/spawn.h"
+#include "sched/timers.h"
 
 /* spawn.c: birth and death */
 void wf_g_main(void *m);                        /* first-run trampoline */

@@ -170,7 +170,7 @@ wf_world_start(struct wf_m *m)
 			wf_m_start(m, p, false);
 	}
 	fence_seq(); /* the idle bits before the look; pairs with wf_submitted */
-	if (wf_any_queued())
+	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER)
 		wf_wake_one(m);
 }
 

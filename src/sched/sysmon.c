@@ -263,7 +263,8 @@ deep_sleep(void)
 
 	at_store_rlx(&wf_sched.monitor_sleeps, 1); /* rlx: the fence orders it */
 	fence_seq();                               /* pairs with the RMW that takes a P */
-	if (all_idle() && !at_load_acq(&mon.stop)) /* acq: nothing, but stop is final */
+	if (all_idle() && wf_timers_unattended() == WF_NEVER &&
+	    !at_load_acq(&mon.stop)) /* acq: nothing, but stop is final */
 		wf_note_sleep(&mon.note, -1, &futexes);
 	else if (at_xchg_acqrel(&wf_sched.monitor_sleeps, 0) == 1) /* acqrel: one of us ends it */
 		return;
@@ -338,6 +339,33 @@ give_back(int64_t now)
 		mon.trims = wf_stack_trim(TRIM_SLOTS) > 0;
 }
 
+/* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
+static bool
+run_overdue_timers(int64_t now)
+{
+	bool did;
+
+	if (wf_timers_nearest() > now)
+		return false;
+	at_store_rel(&mon.m->at_rest, 0); /* rel: as park_thread */
+	fence_seq();                      /* as there */
+	did = wf_timers_run_overdue(mon.m, now);
+	at_store_rel(&mon.m->at_rest, 1); /* rel: as there */
+	return did;
+}
+
+/* How long to sleep: no longer than until a timer that nobody attends to. */
+static int64_t
+until_timer(int64_t delay)
+{
+	int64_t next = wf_timers_unattended(), left;
+
+	if (next == WF_NEVER)
+		return delay;
+	left = next - os_now_ns() + LOOK_MIN_NS;
+	return left < LOOK_MIN_NS ? LOOK_MIN_NS : left < delay ? left : delay;
+}
+
 static bool
 look(int64_t now, int64_t slept)
 {
@@ -349,7 +377,8 @@ look(int64_t now, int64_t slept)
 	mon.seen = now;
 	wf_autoprocs_look(mon.m, now);
 	give_back(now);
-	did = wf_idle_age(mon.m, now);
+	did = run_overdue_timers(now);
+	did |= wf_idle_age(mon.m, now);
 	did |= wake_for_waiting_work();
 	return retake(now) || did;
 }
@@ -370,7 +399,8 @@ monitor_main(void *arg)
 	os_timer_slack();
 	mon.seen = os_now_ns();
 	while (!at_load_acq(&mon.stop)) { /* acq: final */
-		bool hurry = nap(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(delay) : delay);
+		int64_t pause = until_timer(delay);
+		bool hurry = nap(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(pause) : pause);
 
 		if (look(os_now_ns(), delay))
 			quiet = 0;

@@ -132,6 +132,7 @@ wf_m_alloc(bool plain)
 	m->held_ranks = 0;
 	m->blocking = false;
 	m->pinned = m->pin_over = m->foreign = false;
+	m->exact = false;
 	m->thread_g.flags = WF_G_THREAD;
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
@@ -353,7 +354,15 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 		bool full = wf_sched.nm >= (uint32_t)wf_sched.max_threads;
 
 		wf_sched.nm += !full;
+		if (full && (t = wf_attend_take())) {
+			t->nextp = p;
+			t->spinning = spinning;
+		}
 		wf_unlock(&wf_sched.lock);
+		if (t) {
+			wf_note_wake(&t->note);
+			return 0;
+		}
 		if (full)
 			return start_failed(p, spinning, -EAGAIN, true);
 		t = wf_m_alloc(false);
@@ -391,13 +400,21 @@ bool
 wf_m_stop(struct wf_m *m)
 {
 	ASSERT(!m->spinning && wf_m_p(m) == NULL);
-	wf_lock(&wf_sched.lock);
-	if (wf_sched.ending) {
-		wf_unlock(&wf_sched.lock);
-		return false;
+	for (;;) {
+		wf_lock(&wf_sched.lock);
+		if (wf_sched.ending) {
+			wf_unlock(&wf_sched.lock);
+			return false;
+		}
+		if (!wf_attend_begin(m))
+			break;
+		wf_m_unlock_and_check();
+		if (wf_attend(m))
+			return true;
 	}
 	idle_link(m);
 	wf_m_unlock_and_check();
+	wf_attend_recheck();
 	while (!wf_note_sleep(&m->note, wf_sched.reap_ns, &m->futexes)) {
 		bool end;
 
@@ -511,6 +528,7 @@ wf_ms_end(void)
 	while (!leave_the_rest()) {
 		while (end_one_idle() || (!WF_MUTANT(MUT_PIN_NO_END) && wf_pin_end_one()))
 			;
+		wf_attend_break(INT64_MIN);
 		os_sleep_ns(20000);
 	}
 }

@@ -11,6 +11,14 @@ member_of(struct weft_scope *s)
 }
 
 static bool
+is_cancelled(struct weft_scope *s)
+{
+	struct weft_group *gr = container_of(s, struct weft_group, scope_);
+
+	return at_load_acq(&wf_group_of(gr)->cancelled); /* acq: pairs with flag_group */
+}
+
+static bool
 group_cancelled(struct weft_group *gr)
 {
 	for (; gr; gr = wf_group_of(gr)->up)
@@ -33,9 +41,7 @@ wf_scope_verdict(const struct wf_g *g)
 				return -ETIMEDOUT;
 			break;
 		case WEFT_SCOPE_GROUP:
-			/* acq: pairs with flag_group */
-			if (at_load_acq(&wf_group_of(container_of(s, struct weft_group, scope_))
-					     ->cancelled))
+			if (is_cancelled(s))
 				return -ECANCELED;
 			break;
 		case WEFT_SCOPE_MEMBER:
@@ -46,12 +52,48 @@ wf_scope_verdict(const struct wf_g *g)
 }
 
 bool
-wf_scope_has_deadline(const struct wf_g *g)
+wf_scope_cancelled(const struct wf_g *g)
 {
-	for (struct weft_scope *s = g->scope; s && s->kind_ != WEFT_SCOPE_SHIELD; s = s->up_)
-		if (s->kind_ == WEFT_SCOPE_DEADLINE)
+	for (struct weft_scope *s = g->scope; s && s->kind_ != WEFT_SCOPE_SHIELD; s = s->up_) {
+		if (s->kind_ == WEFT_SCOPE_MEMBER)
+			return group_cancelled(member_of(s)->group);
+		if (s->kind_ == WEFT_SCOPE_GROUP && is_cancelled(s))
 			return true;
+	}
 	return false;
+}
+
+int64_t
+wf_scope_deadline(const struct wf_g *g)
+{
+	int64_t nearest = WF_NEVER;
+
+	for (struct weft_scope *s = g->scope; s && s->kind_ != WEFT_SCOPE_SHIELD; s = s->up_)
+		if (s->kind_ == WEFT_SCOPE_DEADLINE && s->deadline_ns_ < nearest)
+			nearest = s->deadline_ns_;
+	return nearest;
+}
+
+bool
+wf_wait_by(struct wf_g *g, int64_t until)
+{
+	bool scoped = g->scope && wf_scope_enlist(g);
+
+	if (scoped) {
+		int64_t deadline = wf_scope_deadline(g);
+
+		until = deadline < until ? deadline : until;
+	}
+	if (until == WF_NEVER) {
+		at_store_rlx(&g->wake_at, 0); /* rlx: published by the claim, TIMER-4 */
+		return scoped;
+	}
+	until = until > 0 ? until : 1;
+	at_store_rlx(&g->wake_at, (uint64_t)until); /* rlx: as above */
+	/* A time that is past needs no timer: the commit sees that there is none. */
+	if (wf_timer_when(&g->timer) > until && os_now_ns() < until)
+		wf_timers_wake_by(wf_m(), g, until);
+	return true;
 }
 
 /* ---- open and close: only the caller's own chain is touched, so nobody need enter (SCOPE-1) */

@@ -22,6 +22,7 @@
 
 #include "core/waiter.h"
 #include "sched/park.h"
+#include "sched/timers.h"
 
 struct wf_member {
 	struct weft_scope scope; /* first: MEMBER */
@@ -56,18 +57,24 @@ wf_group_of(struct weft_group *gr)
 	return (struct wf_group *)gr->private_;
 }
 
-/* Before a wait of g: can its scopes end it? If so g is in the tree. No lock held, or one of a
-   rank before SCOPE. */
+/* Before a wait of g, the caller: can its scopes end it? If so g is in the tree. No lock held, or
+   one of a rank before SCOPE. */
 bool wf_scope_enlist(struct wf_g *g);
+/* The same, and the wait ends at `until` at the latest, or before by a deadline: its timer is armed.
+   True: the wait can end before it is served, and needs a claim for scopes. */
+bool wf_wait_by(struct wf_g *g, int64_t until);
 /* 0, -ECANCELED or -ETIMEDOUT: what the scopes of g say; -ENOTSUP: its run is over. */
 int wf_scope_verdict(const struct wf_g *g);
+/* Is a group cancelled that g is in? */
+bool wf_scope_cancelled(const struct wf_g *g);
+/* When the nearest deadline of g is; WF_NEVER: it has none. */
+int64_t wf_scope_deadline(const struct wf_g *g);
 
-bool wf_scope_has_deadline(const struct wf_g *g);
-
+/* The same for a wait without a time of its own. */
 WF_INLINE bool
 wf_scoped(struct wf_g *g)
 {
-	return unlikely(g->scope != NULL) && wf_scope_enlist(g);
+	return unlikely(g->scope != NULL) && wf_wait_by(g, WF_NEVER);
 }
 
 WF_INLINE void
@@ -94,6 +101,17 @@ wf_run_over(const struct wf_m *m)
 
 /* ---- the two ends of a commit that opens a claim; the queue's unlock stands between them */
 
+/* By the commit, when the claim is open: a group was cancelled, or the timer is not armed; then it
+   has just fired, or its time was past before (TIMER-4). Without the clock. */
+WF_INLINE bool
+wf_wait_over(const struct wf_g *g)
+{
+	/* rlx: our own, stored before the park */
+	if (wf_timer_when(&g->timer) > wf_or_never(at_load_rlx(&g->wake_at)))
+		return true;
+	return g->scope && wf_scope_cancelled(g);
+}
+
 /* True: the wait must end at once. */
 WF_INLINE bool
 wf_wait_open(struct wf_g *g, uint32_t number)
@@ -101,12 +119,12 @@ wf_wait_open(struct wf_g *g, uint32_t number)
 	if (likely(number == 0))
 		return false;
 	if (WF_MUTANT(MUT_CHAN_FLAG_EARLY)) { /* a mutant: the flags before the claim */
-		bool ends = wf_scope_verdict(g) != 0;
+		bool ends = wf_wait_over(g);
 		wf_claim_open(g, number);
 		return ends;
 	}
 	wf_claim_open(g, number); /* WAIT-4: before the flags are read */
-	return (number & WF_CLAIM_SCOPED) && wf_scope_verdict(g) != 0;
+	return (number & WF_CLAIM_SCOPED) && wf_wait_over(g);
 }
 
 /* g may be gone already: only its claim is touched. */
@@ -116,6 +134,9 @@ wf_wait_end(struct wf_g *g, uint32_t number)
 	if (wf_claim(g, number))
 		wf_ready(wf_m(), g);
 }
+
+/* sleep.c: 0 when it is that late, or what the scopes say, or -ENOTSUP. */
+int wf_sleep_until(struct wf_m **m, int64_t until);
 
 /* group.c: what birth and death of a child call */
 int wf_member_call(struct wf_g *g);                          /* its function, inside its group */

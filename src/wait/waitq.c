@@ -211,10 +211,9 @@ wf_at_sleep(struct wf_m **m, struct wf_at *a, enum wf_reason why, bool scoped)
 	int verdict;
 
 	wf_assert_held(&b->lock);
-	scoped = scoped && wf_scoped(g);
 	a->awake = false;
 	for (;;) {
-		a->w.number = scoped ? wf_claim_next(g, true) : 0;
+		a->w.number = scoped && wf_scoped(g) ? wf_claim_next(g, true) : 0;
 		*m = wf_park(*m, commit, a, why, object_of(a->key));
 		if (likely(a->w.result != WF_PENDING))
 			return a->w.result;

@@ -115,7 +115,7 @@ may_run_children(struct wf_m *m, enum wf_reason why, bool scoped)
 		return false;
 	if (likely(!scoped || !m->g->scope))
 		return true;
-	return why == WF_WAIT_GROUP && !wf_scope_has_deadline(m->g);
+	return why == WF_WAIT_GROUP && wf_scope_deadline(m->g) == WF_NEVER;
 }
 
 int

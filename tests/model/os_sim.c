@@ -93,6 +93,14 @@ os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 }
 
 int
+os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns)
+{
+	int64_t left = until_ns - k.now_ns;
+
+	return os_futex_wait(word, value, left < 0 ? 0 : left);
+}
+
+int
 os_futex_wake(wf_a32 *word, int count)
 {
 	return sim_wake(&word->v, count);

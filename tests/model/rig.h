@@ -22,6 +22,51 @@ wf_trace_fn *wf_trace_hook;
 struct wf_m wf_m_unknown;
 #endif
 
+#ifndef RIG_TIMERS_C /* timers.c has them */
+bool
+wf_timers_run_due(struct wf_m *m)
+{
+	(void)m;
+	return false;
+}
+
+int64_t
+wf_timers_unattended(void)
+{
+	return WF_NEVER;
+}
+
+bool
+wf_timers_live(void)
+{
+	return false;
+}
+
+bool
+wf_attend_begin(struct wf_m *m)
+{
+	(void)m;
+	return false;
+}
+
+void
+wf_attend_recheck(void)
+{
+}
+
+void
+wf_attend_break(int64_t when)
+{
+	(void)when;
+}
+
+struct wf_m *
+wf_attend_take(void)
+{
+	return NULL;
+}
+#endif
+
 static struct {
 	struct wf_m m[RIG_MS];
 	struct wf_p p[RIG_PS];
