@@ -19,6 +19,7 @@
 #include "sched/sched.h"
 #include "wait/chan.h"
 #include "wait/local.h"
+#include "wait/time.h"
 #include "wait/waitq.h"
 #include "wait/wg.h"
 
@@ -150,6 +151,8 @@ set_up(void)
 	wf_locals_copy_hook = wf_locals_copy;
 	wf_locals_free_hook = wf_locals_free;
 	wf_main_done_hook = main_done;
+	wf_timer_fire_hook = wf_timer_fire;
+	wf_timer_gone_hook = wf_timer_gone;
 }
 
 /* ---- the start of a run */

@@ -62,6 +62,7 @@ enum wf_mutant_id {
 	MUT_ATTEND_NO_FENCE,     /* the sleep is announced, the heaps read without a fence */
 	MUT_ATTEND_NO_RECHECK,   /* no second look at the heaps */
 	MUT_ATTEND_ARM_NO_FENCE, /* a timer is armed, the sleep read without a fence */
+	MUT_TIME_NO_VOID,        /* what a stopped timer had on its way is delivered */
 };
 
 #endif

@@ -296,6 +296,18 @@ wf_timer_set(struct wf_heap *mine, struct wf_timer_object *o, int64_t when, int6
 	return was;
 }
 
+void
+wf_timer_again(struct wf_timer_object *o, int64_t when)
+{
+	struct wf_heap *h = lock_heap(&o->t, NULL);
+
+	if (!o->t.freed && wf_timer_when(&o->t) == WF_NEVER) {
+		insert(h, &o->t, when);
+		tidy(h);
+	}
+	wf_unlock(&h->lock);
+}
+
 bool
 wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires)
 {

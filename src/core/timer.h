@@ -114,6 +114,8 @@ bool wf_timer_by(struct wf_heap *h, struct wf_timer *t, int64_t when);
    *earlier: as above. */
 bool wf_timer_set(struct wf_heap *h, struct wf_timer_object *o, int64_t when, int64_t period,
 		  bool *earlier);
+/* What it fired for could not be done: it fires again then, unless it was armed or dropped since. */
+void wf_timer_again(struct wf_timer_object *o, int64_t when);
 /* It is not armed any more; true: it was. *fires: how often it has fired. */
 bool wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires);
 /* It is not armed, and never will be. Returns those that were dropped, now or before, and have no

@@ -129,6 +129,13 @@ ready_all(struct wf_m *m, struct wf_glist *l)
 }
 
 static void
+make_room(struct wf_heap *h)
+{
+	if (unlikely(at_load_rlx(&h->crowd) > 0)) /* rlx: a hint */
+		wf_heap_grow(h);
+}
+
+static void
 run(struct wf_m *m, struct wf_heap *h, int64_t now)
 {
 	struct wf_due due;
@@ -148,6 +155,7 @@ wf_timers_run_own(struct wf_m *m, struct wf_p *p)
 {
 	int64_t now = os_now_ns();
 
+	make_room(&p->timers);
 	if (wf_heap_next(&p->timers) <= now)
 		run(m, &p->timers, now);
 }
@@ -329,31 +337,25 @@ wf_attend_recheck(void)
 
 /* ---- arm */
 
-static bool
-arm(struct wf_m *m, struct wf_g *g, int64_t when)
-{
-	return wf_timer_by(wf_timers_mine(m), &g->timer, when);
-}
-
 void
 wf_timers_wake_by(struct wf_m *m, struct wf_g *g, int64_t when)
 {
-	arm(m, g, when);
+	wf_timer_by(wf_timers_mine(m), &g->timer, when);
 }
 
 void
 wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when)
 {
 	struct wf_heap *h = wf_timers_mine(m);
+	bool earlier = wf_timer_by(h, &g->timer, when); /* from here on g may be gone */
 
-	if (!arm(m, g, when)) /* from here on g may be gone */
-		return;
 	if (!wf_m_p(m)) {
-		wf_timers_armed(m, when);
+		wf_timers_armed(m, earlier ? when : WF_NEVER);
 		return;
 	}
-	if (at_load_rlx(&h->crowd) > 0) /* rlx: a hint */
-		wf_heap_grow(h);
+	make_room(h);
+	if (!earlier)
+		return;
 	fence_seq(); /* the heap's earliest before the look; pairs with sleep_until */
 	wf_attend_break(when);
 }
@@ -361,10 +363,9 @@ wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when)
 void
 wf_timers_armed(struct wf_m *m, int64_t when)
 {
-	struct wf_heap *h = wf_timers_mine(m);
-
-	if (at_load_rlx(&h->crowd) > 0) /* rlx: a hint */
-		wf_heap_grow(h);
+	make_room(wf_timers_mine(m));
+	if (when == WF_NEVER)
+		return;
 	if (!WF_MUTANT(MUT_ATTEND_ARM_NO_FENCE))
 		fence_seq(); /* as above; and with the idle bit of who drops a P: ATT-2 */
 	if (at_load_rlx(&wf_sched.attend_until) != NOBODY) /* rlx: fenced */

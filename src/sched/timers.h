@@ -13,7 +13,8 @@ struct wf_heap *wf_timers_mine(const struct wf_m *m);
 void wf_timers_wake_by(struct wf_m *m, struct wf_g *g, int64_t when);
 /* The same without a lock: also a sleep that would last longer is cut short. */
 void wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when);
-/* No lock held: a timer was armed for `when`, and the caller goes on. Somebody will be there. */
+/* No lock held: a timer was armed for `when`, which is the earliest of its heap (WF_NEVER: it is
+   not), and the caller goes on. Somebody will be there. */
 void wf_timers_armed(struct wf_m *m, int64_t when);
 
 /* What fired, by who runs it: set by init.c. */

@@ -248,6 +248,16 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 	return WF_PENDING;
 }
 
+bool
+wf_chan_take_back(struct wf_chan *ch, uint64_t *s)
+{
+	if (wf_chan_fill(*s) == 0)
+		return false;
+	ring_take(ch, NULL);
+	*s -= WF_CH_ONE;
+	return true;
+}
+
 void
 wf_chan_leave(struct wf_p *p, struct wf_chan *ch, bool sends, struct wf_waiter *w)
 {
@@ -514,16 +524,12 @@ weft_chan_close(void *channel)
 
 /* ---- make and free */
 
-WF_EXPORT void *
-weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
+struct wf_chan *
+wf_chan_new(size_t elem_bytes, size_t cap, const char *where)
 {
-	struct wf_m *m = wf_enter(WF_CALL_N);
 	struct wf_chan *ch;
 	size_t bytes;
 
-	if (!m)
-		return NULL;
-	wf_leave(m); /* the allocator is not ours: it may take its time */
 	if (__builtin_mul_overflow(elem_bytes, cap, &bytes) || cap > UINT32_MAX ||
 	    bytes > PTRDIFF_MAX - 2 * sizeof(*ch))
 		return NULL;
@@ -534,6 +540,17 @@ weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
 	*ch = (struct wf_chan){
 	    .cap = cap, .elem_bytes = elem_bytes, .where = where, .patience = PATIENCE_MIN};
 	return ch;
+}
+
+WF_EXPORT void *
+weft_chan_make(size_t elem_bytes, size_t cap, const char *where)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+
+	if (!m)
+		return NULL;
+	wf_leave(m); /* the allocator is not ours: it may take its time */
+	return wf_chan_new(elem_bytes, cap, where);
 }
 
 /* A waiter that is still to be had: the program has a bug. */
@@ -548,30 +565,39 @@ check_unused(struct wf_chan *ch)
 			 ch->where ? ch->where : "an unknown place", receives ? "receive" : "send");
 }
 
+struct wf_limbo *
+wf_chan_end(struct wf_m *m, struct wf_chan *ch)
+{
+	uint64_t s = wf_chan_lock(wf_m_p(m), ch);
+	size_t bytes = sizeof(*ch) + ch->cap * ch->elem_bytes;
+
+	check_not_freed(ch, s);
+	check_unused(ch);
+	s -= wf_chan_fill(s) * WF_CH_ONE;
+	s &= ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS);
+	wf_chan_unlock(wf_m_p(m), ch, s | WF_CH_CLOSED | WF_CH_FREED);
+	return wf_limbo_put(m, ch, bytes);
+}
+
 WF_EXPORT void
 weft_chan_free(void *channel)
 {
 	struct wf_chan *ch = channel;
 	struct wf_limbo *done;
 	struct wf_m *m;
-	size_t bytes;
-	uint64_t s;
 
 	if (!ch)
 		return;
+	if (unlikely(ch->timer != NULL)) {
+		wf_timer_chan_free(ch);
+		return;
+	}
 	m = wf_enter(WF_CALL_N);
 	if (!m) { /* no run is up: nobody is inside */
 		free(ch);
 		return;
 	}
-	s = wf_chan_lock(wf_m_p(m), ch);
-	check_not_freed(ch, s);
-	check_unused(ch);
-	s -= wf_chan_fill(s) * WF_CH_ONE;
-	s &= ~(uint64_t)(WF_CH_RECVS | WF_CH_SENDS);
-	bytes = sizeof(*ch) + ch->cap * ch->elem_bytes;
-	wf_chan_unlock(wf_m_p(m), ch, s | WF_CH_CLOSED | WF_CH_FREED);
-	done = wf_limbo_put(m, ch, bytes);
+	done = wf_chan_end(m, ch);
 	wf_leave(m);
 	wf_limbo_free(done);
 }

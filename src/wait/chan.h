@@ -57,6 +57,7 @@ struct wf_chan {
 	/* const */
 	uint64_t cap;
 	size_t elem_bytes;
+	struct weft_timer *timer; /* that sends here, or NULL: see time.c */
 	/* CHAN-1 */
 	uint64_t recv_at, send_at; /* places in the ring */
 	struct wf_waitlist recvs, sends;
@@ -158,6 +159,16 @@ wf_chan_do(struct wf_chan *ch, uint64_t *s, void *elem, bool sends, struct wf_wa
 /* A waiter leaves its line, if it still stands there; the channel is not locked, and w->linked == 0
    means that it need not even be. */
 void wf_chan_leave(struct wf_p *p, struct wf_chan *ch, bool sends, struct wf_waiter *w);
+
+/* Takes back the oldest value, if there is one. */
+bool wf_chan_take_back(struct wf_chan *ch, uint64_t *s);
+
+/* ---- make and free; the allocator is not ours: outside the runtime */
+struct wf_chan *wf_chan_new(size_t elem_bytes, size_t cap, const char *where); /* NULL: no memory */
+/* In the runtime; returns what is to be given back outside. */
+struct wf_limbo *wf_chan_end(struct wf_m *m, struct wf_chan *ch);
+/* time.c: a channel with a timer is freed. */
+void wf_timer_chan_free(struct wf_chan *ch);
 
 /* Waits until its scopes end it, perhaps for ever; why tells which misuse this is. */
 int wf_wait_for_ever(struct wf_m **m, enum wf_reason why);

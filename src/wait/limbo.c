@@ -71,6 +71,24 @@ begin_look(void)
 	return true;
 }
 
+/* limbo.lock held. */
+static void
+add(struct wf_limbo *item, size_t bytes)
+{
+	item->next = limbo.fresh;
+	limbo.fresh = item;
+	limbo.weight += 1 + bytes / HEAVY_BYTES;
+}
+
+void
+wf_limbo_add(void *memory, size_t bytes)
+{
+	wf_tsan_release(&limbo);
+	wf_lock(&limbo.lock);
+	add(memory, bytes);
+	wf_unlock(&limbo.lock);
+}
+
 struct wf_limbo *
 wf_limbo_put(struct wf_m *m, void *memory, size_t bytes)
 {
@@ -84,9 +102,7 @@ wf_limbo_put(struct wf_m *m, void *memory, size_t bytes)
 		return item;
 	}
 	wf_lock(&limbo.lock);
-	item->next = limbo.fresh;
-	limbo.fresh = item;
-	limbo.weight += 1 + bytes / HEAVY_BYTES;
+	add(item, bytes);
 	look = begin_look();
 	round = limbo.round;
 	wf_unlock(&limbo.lock);

@@ -21,6 +21,8 @@ struct wf_limbo { /* lies in the memory itself */
 
 /* In the runtime. Returns what can be given back now: the caller does it, outside. */
 struct wf_limbo *wf_limbo_put(struct wf_m *m, void *memory, size_t bytes);
+/* The same for who does not leave the runtime: another will give it back. Any thread. */
+void wf_limbo_add(void *memory, size_t bytes);
 /* The end of a run: nobody is inside. */
 struct wf_limbo *wf_limbo_empty(void);
 void wf_limbo_free(struct wf_limbo *list); /* outside the runtime: the allocator is the program's */
