@@ -82,6 +82,8 @@ struct wf_select {
 	uint32_t number;
 	struct wf_p *p; /* as above */
 	bool biased;    /* all channels are held by p's bias */
+	int64_t until;  /* when the earliest WEFT_AFTER is due; WF_NEVER: there is none ... */
+	int after;      /* ... and which case that is */
 };
 
 WF_INLINE struct wf_waiter *

@@ -17,6 +17,8 @@
  *        channel may be gone, and is not touched (WAIT-1, LIMBO-1).
  * SEL-5: a default is taken only if there was a moment when no case was ready: every state is read
  *        twice, and none has changed between the two rounds.
+ * SEL-6: a WEFT_AFTER counts from the call, and fires only if no channel was ready when its time had
+ *        come; of several the earliest fires.
  */
 #include "wait/chan.h"
 #include "base/rand.h"
@@ -320,12 +322,18 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 	return winner;
 }
 
+static bool
+is_due(const struct wf_select *sel)
+{
+	return sel->until != WF_NEVER && os_now_ns() >= sel->until;
+}
+
 /* Nothing seems ready: wait. WF_PENDING: to be tried again. */
 static int
 wait_for_any(struct wf_m **m, struct wf_select *sel)
 {
 	struct wf_g *g = wf_me(*m);
-	bool scoped = wf_scoped(g);
+	bool scoped = sel->until != WF_NEVER ? wf_wait_by(g, sel->until) : wf_scoped(g);
 	int rc;
 
 	sel->p = wf_m_p(*m);
@@ -339,6 +347,8 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	rc = dequeue(wf_m_p(*m), sel);
 	if (rc >= 0)
 		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
+	if (is_due(sel) && sel->until <= wf_scope_deadline(g)) /* of two that are past, the first */
+		return sel->after;
 	rc = wf_scope_verdict(g);
 	if (rc == 0 && wf_run_over(*m))
 		rc = -ENOTSUP;
@@ -364,8 +374,8 @@ survey(const struct weft_case *cases, int n, int *otherwise)
 			*otherwise = i;
 			break;
 		case WEFT_CASE_NEVER:
-			break;
 		case WEFT_CASE_AFTER:
+			break;
 		case WEFT_CASE_READABLE:
 		case WEFT_CASE_WRITABLE:
 			return -ENOTSUP;
@@ -374,6 +384,26 @@ survey(const struct weft_case *cases, int n, int *otherwise)
 		}
 	}
 	return chans;
+}
+
+/* The WEFT_AFTER that is due first. The clock is read only if there is one. */
+static void
+find_after(struct wf_select *sel)
+{
+	int64_t least = 0;
+
+	sel->after = -1;
+	sel->until = WF_NEVER;
+	for (int i = 0; i < sel->n; i++) {
+		const struct weft_case *c = &sel->cases[i];
+
+		if (c->kind_ == WEFT_CASE_AFTER && (sel->after < 0 || c->arg_ < least)) {
+			sel->after = i;
+			least = c->arg_;
+		}
+	}
+	if (sel->after >= 0)
+		sel->until = wf_time_after(os_now_ns(), least);
 }
 
 /* In the runtime. chans and otherwise as of survey. */
@@ -388,9 +418,12 @@ select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
 			rc = try_one(*m, sel->cases, i);
 		if (rc != WF_PENDING)
 			return rc;
+		if (is_due(sel)) /* SEL-6 */
+			return sel->after;
 		if (otherwise < 0)
-			rc =
-			    chans > 0 ? wait_for_any(m, sel) : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
+			rc = chans > 0 || sel->until != WF_NEVER
+				 ? wait_for_any(m, sel)
+				 : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
 		else if (pick_default(sel->cases, sel->n, chans))
 			return otherwise;
 	} while (rc == WF_PENDING);
@@ -406,6 +439,8 @@ weft_selectv(struct weft_case *cases, int n)
 
 	if (n >= 0 && n <= CASES_MAX && (cases || n == 0))
 		chans = survey(cases, n, &otherwise);
+	if (chans >= 0)
+		find_after(&sel);
 	m = wf_enter(otherwise >= 0 ? WF_CALL_N : WF_CALL_B); /* with a default it never waits */
 	if (unlikely(!m))
 		return -ENOTSUP;

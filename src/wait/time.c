@@ -10,7 +10,7 @@
  *
  * TIME-1: when a stop or reset returns 1, nothing that the timer was armed for before is delivered
  *         after it; 0: it was delivered before, or the timer was not armed.
- * TIME-2: a fire is delivered at most once; the number of a fire up to void_to is not.
+ * TIME-2: fires are delivered in their order, each at most once; those up to void_to are not.
  * TIME-3: the memory of a timer goes when no heap has it, and nobody is inside who could (LIMBO-1).
  */
 #include "wait/chan.h"
@@ -34,8 +34,7 @@ struct weft_timer {
 	struct weft_site *site;
 	size_t bytes;
 	/* under the channel's lock, under which it is also armed and stopped */
-	uint64_t void_to; /* fires up to this one are not delivered */
-	uint64_t done;    /* fires after it that were */
+	uint64_t void_to; /* fires up to this one are not delivered, or have been */
 	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
 };
 
@@ -48,7 +47,7 @@ deliver(struct wf_m *m, struct weft_timer *t, int64_t when, uint64_t number)
 	uint64_t s = wf_chan_lock(wf_m_p(m), t->ch);
 
 	if (number > t->void_to || WF_MUTANT(MUT_TIME_NO_VOID)) { /* TIME-2 */
-		t->done++;
+		t->void_to = number; /* one before it that is late does not come after it */
 		/* Full: the last one has not been received yet, and stands for this one too. */
 		if (!(s & WF_CH_CLOSED))
 			wf_chan_do_send(t->ch, &s, &when, &peer);
@@ -197,9 +196,8 @@ stop(struct weft_timer *t, uint64_t *s)
 
 	if (!t->ch)
 		return was;
-	was |= fires - t->void_to > t->done; /* one is on its way */
+	was |= fires > t->void_to; /* one is on its way */
 	t->void_to = fires;
-	t->done = 0;
 	was |= wf_chan_take_back(t->ch, s);
 	return was;
 }

@@ -125,7 +125,7 @@ chain(struct chain *a)
 	EXPECT_EQ(weft_sleep(WEFT_US), 0); /* it is a goroutine of its own */
 	add(&runs, 1);
 	if (a->left > 0)
-		links[a->left] = weft_timer_func(0, chain, a->left - 1);
+		store(&links[a->left], weft_timer_func(0, chain, a->left - 1));
 	return 0;
 }
 
@@ -135,7 +135,7 @@ main_chain(void)
 	links[0] = weft_timer_func(0, chain, 10);
 	await_runs(11);
 	for (int i = 0; i < 11; i++)
-		weft_timer_free(links[i]);
+		weft_timer_free(load(&links[i]));
 	return 0;
 }
 
