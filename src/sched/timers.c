@@ -218,7 +218,7 @@ wf_attend_break(int64_t when)
 {
 	struct wf_m *m;
 
-	if (!take_until(when))
+	if (WF_MUTANT(MUT_ATTEND_NO_BREAK) || !take_until(when))
 		return;
 	/* ATT-1: it stays what it is until it has heard of us */
 	wf_lock(&wf_sched.lock);
@@ -366,8 +366,9 @@ wf_timers_armed(struct wf_m *m, int64_t when)
 	make_room(wf_timers_mine(m));
 	if (when == WF_NEVER)
 		return;
-	if (!WF_MUTANT(MUT_ATTEND_ARM_NO_FENCE))
-		fence_seq(); /* as above; and with the idle bit of who drops a P: ATT-2 */
+	/* As above, and with the idle bit of who drops a P: ATT-2. (The unlock of the heap, a
+	   read-modify-write, does it on most processors.) */
+	fence_seq();
 	if (at_load_rlx(&wf_sched.attend_until) != NOBODY) /* rlx: fenced */
 		wf_attend_break(when);
 	else if (wf_idle_any())
