@@ -336,6 +336,10 @@ func main() {
 		"stw":              benchStw,
 		"wake_latency":     benchWakeLatency,
 		"idle":             benchIdle,
+
+		"timers timers":      benchTimers,
+		"timers timer_churn": benchTimerChurn,
+		"timers idle_cpu":    benchIdleCPU,
 		"block_throughput": benchBlockThroughput,
 		"blocking":         benchBlocking,
 	}
