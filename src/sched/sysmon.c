@@ -340,18 +340,15 @@ give_back(int64_t now)
 }
 
 /* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
-static bool
+static void
 run_overdue_timers(int64_t now)
 {
-	bool did;
-
 	if (wf_timers_nearest() > now)
-		return false;
+		return;
 	at_store_rel(&mon.m->at_rest, 0); /* rel: as park_thread */
 	fence_seq();                      /* as there */
-	did = wf_timers_run_overdue(mon.m, now);
+	wf_timers_run_overdue(mon.m, now);
 	at_store_rel(&mon.m->at_rest, 1); /* rel: as there */
-	return did;
 }
 
 /* How long to sleep: no longer than until a timer that nobody attends to. */
@@ -377,8 +374,8 @@ look(int64_t now, int64_t slept)
 	mon.seen = now;
 	wf_autoprocs_look(mon.m, now);
 	give_back(now);
-	did = run_overdue_timers(now);
-	did |= wf_idle_age(mon.m, now);
+	run_overdue_timers(now); /* no reason to look more often: see until_timer */
+	did = wf_idle_age(mon.m, now);
 	did |= wake_for_waiting_work();
 	return retake(now) || did;
 }

@@ -332,16 +332,16 @@ func main() {
 		"mutex":       benchMutex,
 		"pipeline":    benchPipeline,
 
-		"hog_latency":      benchHogLatency,
-		"stw":              benchStw,
-		"wake_latency":     benchWakeLatency,
-		"idle":             benchIdle,
+		"hog_latency":  benchHogLatency,
+		"stw":          benchStw,
+		"wake_latency": benchWakeLatency,
+		"idle":         benchIdle,
 
 		"timers timers":      benchTimers,
 		"timers timer_churn": benchTimerChurn,
 		"timers idle_cpu":    benchIdleCPU,
-		"block_throughput": benchBlockThroughput,
-		"blocking":         benchBlocking,
+		"block_throughput":   benchBlockThroughput,
+		"blocking":           benchBlocking,
 	}
 	for _, s := range streams {
 		rows["chan_stream "+s.row] = s.bench
