@@ -420,7 +420,7 @@ wf_m_stop(struct wf_m *m)
 
 		wf_lock(&wf_sched.lock);
 		/* rlx: a limit */
-		end = m->idle && wf_sched.nm > at_load_rlx(&wf_sched.procs) + 2;
+		end = m->idle && wf_sched.nm - wf_sched.npinned > at_load_rlx(&wf_sched.procs) + 2;
 		if (end)
 			idle_unlink(m);
 		wf_m_unlock_and_check(); /* a thread on its way out may have hidden a deadlock */
