@@ -160,14 +160,22 @@ os_thread_start(void *(*fn)(void *), void *arg)
 	return -rc;
 }
 
+bool
+os_cancellable(bool may)
+{
+	int old;
+
+	pthread_setcancelstate(may ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &old);
+	return old == PTHREAD_CANCEL_ENABLE;
+}
+
 void
 os_thread_begin(bool signals)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 	sigset_t set = run_mask;
-	int old;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	os_cancellable(false);
 	if (!signals) {
 		sigfillset(&set);
 		for (size_t i = 0; i < countof(faults); i++)

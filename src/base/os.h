@@ -21,7 +21,8 @@ int os_thread_start(void *(*fn)(void *), void *arg); /* detached, all signals bl
    of os_signals_remember took, or none but faults. */
 void os_thread_begin(bool signals);
 void os_signals_remember(void);
-bool os_thread_gone(int tid); /* no thread of the process has this number any more */
+bool os_cancellable(bool may); /* may the calling thread be cancelled? what it was */
+bool os_thread_gone(int tid);  /* no thread of the process has this number any more */
 int os_tid(void);
 void os_thread_name(const char *name);
 int os_thread_count(void);         /* threads of the process, or -errno where /proc is missing */

@@ -60,6 +60,7 @@ template_main(void *arg)
 	bool stop;
 
 	(void)arg;
+	os_thread_begin(false);
 	os_thread_name("weft-template");
 	for (;;) {
 		struct wf_m *t = next_asked(&stop);

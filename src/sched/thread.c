@@ -196,7 +196,8 @@ m_life(struct wf_m *m)
 	set_up_this_thread(m);
 	wf_fpstate_set(&wf_fpstate_default); /* not that of the goroutine that started us */
 	os_altstack_install(&m->altstack);
-	os_thread_begin(true); /* from here on handlers find all they need */
+	if (!m->foreign)
+		os_thread_begin(true); /* from here on handlers find all they need */
 	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
 	wf_trace(WF_TR_M, 1, m);
 	if (!m->pinned) {
@@ -238,10 +239,12 @@ wf_m_here(struct wf_m *m)
 {
 	struct wf_m *outside = wf_m();
 	struct wf_fpstate fp;
+	bool cancellable = os_cancellable(false);
 
 	wf_fpstate_get(&fp);
 	m_life(m);
 	wf_fpstate_set(&fp);
+	os_cancellable(cancellable);
 	wf_m_set(outside);
 }
 

@@ -480,6 +480,38 @@ TEST(threads_of_ours_are_not_cancelled)
 	EXPECT_EQ(weft_run(one_more), 0);
 }
 
+/* Nor is the first thread while goroutine 1 is pinned to it; and it is again afterwards. */
+static int
+sleeps_a_little(void)
+{
+	usleep(10);
+	weft_yield();
+	usleep(10);
+	return 3;
+}
+
+static void *
+runs_here(void *arg)
+{
+	EXPECT_EQ(pthread_cancel(pthread_self()), 0);
+	EXPECT_EQ(weft_run(sleeps_a_little), 3);
+	store(&cancelled_after, 1);
+	pthread_testcancel();
+	test_fail(__FILE__, __LINE__, "it was cancelled");
+	return arg;
+}
+
+TEST(thread_that_runs_goroutine_1_is_not_cancelled_meanwhile)
+{
+	void *result;
+
+	EXPECT_EQ(weft_configure(&(struct weft_config){.main_thread = 1}), 0);
+	EXPECT_EQ(pthread_join(start_thread(runs_here, NULL), &result), 0);
+	EXPECT(result == PTHREAD_CANCELED);
+	EXPECT_EQ(load(&cancelled_after), 1);
+	EXPECT_EQ(weft_run(one_more), 0);
+}
+
 /* ---- threads that end while they hold something */
 
 static void *

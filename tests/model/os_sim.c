@@ -143,6 +143,12 @@ os_signals_remember(void)
 }
 
 bool
+os_cancellable(bool may)
+{
+	return may;
+}
+
+bool
 os_thread_gone(int tid)
 {
 	(void)tid;
