@@ -86,7 +86,8 @@ says_that_it_sleeps(struct wf_note *n)
 static bool
 is_woken(struct wf_note *n)
 {
-	return at_load_acq(&n->word) == WOKEN; /* acq: what the waker wrote; pairs with wf_note_set */
+	return at_load_acq(&n->word) ==
+	       WOKEN; /* acq: what the waker wrote; pairs with wf_note_set */
 }
 
 bool

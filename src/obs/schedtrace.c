@@ -121,9 +121,9 @@ say_p(const struct wf_p *p)
 		    at_load_rlx(&p->tick));
 	add_id("m", m ? (int64_t)m->id : -1);
 	wf_sink_say(&trace.out,
-		    " runqsize=%u gfreecnt=%u timerslen=0 switches=%llu steals=%llu stolen=%llu "
+		    " runqsize=%u gfreecnt=%u timerslen=%u switches=%llu steals=%llu stolen=%llu "
 		    "retakes=%llu",
-		    queued(p), p->cache.gfree_count,
+		    queued(p), p->cache.gfree_count, p->timers.n,
 		    (unsigned long long)at_load_rlx(&p->n_switches),
 		    (unsigned long long)at_load_rlx(&p->n_steals),
 		    (unsigned long long)at_load_rlx(&p->n_stolen),

@@ -36,7 +36,7 @@ enum {
 	BLOCKED_LOOKS = 2, /* in a row, with the same tick: it is no passing wait */
 	QUIET_LOOKS = 50,  /* looks without an event before backing off */
 	HURRY_LOOKS = 2,   /* at once, after a nap that was cut short; then back off again */
-	QUIET_TRIM = 250,  /* looks until the Ps' caches are emptied: two seconds */
+	STILL_LOOKS = 2,   /* long ones, at which nobody had run: then it sleeps */
 	TRIM_SLOTS = 512,  /* stacks that give their pages back in one look: about a millisecond */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
 };
@@ -53,7 +53,9 @@ static struct {
 	struct wf_m *m;
 	int64_t seen;
 	int64_t marked; /* see give_back */
-	bool trims;
+	bool trims, trimmed;
+	int64_t busy_ns; /* the last look that found that somebody had run */
+	uint32_t still;  /* looks since then */
 	bool said_full;
 	uint32_t urgent; /* Ps that this look may still take for urgent goroutines */
 } mon;
@@ -215,6 +217,8 @@ stands_still(struct wf_p *p)
 	bool moved = switches != p->seen_switches;
 
 	p->seen_switches = switches;
+	if (moved)
+		mon.still = 0;
 	if (moved || wf_p_empty(p))
 		return false;
 	at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
@@ -227,6 +231,7 @@ wake_for_waiting_work(void)
 {
 	bool waits = false;
 
+	mon.still++;
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: a heuristic */
 		waits |= stands_still(wf_sched.allp[i]);
 	/* rlx: looked at again soon */
@@ -255,23 +260,28 @@ all_idle(void)
 	return at_load_rlx(&wf_sched.npidle) == at_load_rlx(&wf_sched.procs);
 }
 
-/* Nothing has happened for long. MON-1 */
-static void
-deep_sleep(void)
+/* Nothing happens: until somebody takes a P, or for limit_ns, -1: no limit. True: somebody has.
+   MON-1 */
+static bool
+deep_sleep(int64_t limit_ns)
 {
 	uint64_t futexes = 0;
+	bool woken = false;
 
 	at_store_rlx(&wf_sched.monitor_sleeps, 1); /* rlx: the fence orders it */
 	fence_seq();                               /* pairs with the RMW that takes a P */
 	if (all_idle() && wf_timers_unattended() == WF_NEVER &&
 	    !at_load_acq(&mon.stop)) /* acq: nothing, but stop is final */
-		wf_note_sleep(&mon.note, -1, &futexes);
-	else if (at_xchg_acqrel(&wf_sched.monitor_sleeps, 0) == 1) /* acqrel: one of us ends it */
-		return;
-	else
+		woken = wf_note_sleep(&mon.note, limit_ns, &futexes);
+	if (!woken) {
+		if (at_xchg_acqrel(&wf_sched.monitor_sleeps, 0) ==
+		    1) /* acqrel: one of us ends it */
+			return false;
 		wf_note_sleep(&mon.note, -1, &futexes); /* somebody is about to wake us */
+	}
 	wf_note_clear(&mon.note);
 	forget_samples(os_now_ns());
+	return true;
 }
 
 /* Any thread that has taken a P while the monitor sleeps. */
@@ -339,6 +349,21 @@ give_back(int64_t now)
 		mon.trims = wf_stack_trim(TRIM_SLOTS) > 0;
 }
 
+/* All Ps are idle, and nobody has run for a while: how long it may sleep; -1: until somebody takes a
+   P. */
+static int64_t
+idle_limit(int64_t now)
+{
+	if (now - mon.busy_ns < TRIM_NS)
+		return mon.busy_ns + TRIM_NS - now;
+	if (!mon.trimmed)
+		trim();
+	mon.trimmed = true;
+	if (mon.trims)
+		return LOOK_MAX_NS;
+	return wf_stack_warm() ? TRIM_NS : -1;
+}
+
 /* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
 static void
 run_overdue_timers(int64_t now)
@@ -377,7 +402,12 @@ look(int64_t now, int64_t slept)
 	run_overdue_timers(now); /* no reason to look more often: see until_timer */
 	did = wf_idle_age(mon.m, now);
 	did |= wake_for_waiting_work();
-	return retake(now) || did;
+	did |= retake(now);
+	if (did || mon.still == 0) {
+		mon.busy_ns = now;
+		mon.trimmed = false;
+	}
+	return did;
 }
 
 static void *
@@ -412,11 +442,12 @@ monitor_main(void *arg)
 			delay = LOOK_MIN_NS;
 		else if (delay < LOOK_MAX_NS)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
-		else if (quiet == QUIET_TRIM)
-			trim();
-		else if (quiet > QUIET_TRIM && all_idle() && !wf_stack_warm() && !wf_watch_hook &&
-			 !at_load_rlx(&wf_sched.starved)) /* rlx: as set at this look */
-			deep_sleep();
+		else if (mon.still >= STILL_LOOKS && all_idle() && !wf_watch_hook &&
+			 !at_load_rlx(&wf_sched.starved) && /* rlx: as set at this look */
+			 deep_sleep(idle_limit(mon.seen))) {
+			quiet = QUIET_LOOKS - HURRY_LOOKS;
+			delay = LOOK_MIN_NS;
+		}
 	}
 	stop_watching();
 	wf_m_free(mon.m);
@@ -438,6 +469,8 @@ wf_monitor_start(void)
 	at_store_rlx(&wf_sched.monitor_sleeps, 0); /* rlx: as above */
 	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)os_now_ns()); /* rlx: as above */
 	mon.said_full = false;
+	mon.still = 0;
+	mon.busy_ns = os_now_ns();
 	mon.m = wf_m_alloc(true);
 	if (!mon.m)
 		return -ENOMEM;
