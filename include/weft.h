@@ -11,6 +11,7 @@
 
 #include <weft/core.h>
 #include <weft/chan.h>
+#include <weft/io.h>
 #include <weft/scope.h>
 #include <weft/sync.h>
 #include <weft/time.h>

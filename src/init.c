@@ -18,6 +18,7 @@
 #include "sched/pin.h"
 #include "sched/sched.h"
 #include "wait/chan.h"
+#include "wait/fd.h"
 #include "wait/local.h"
 #include "wait/time.h"
 #include "wait/waitq.h"
@@ -429,6 +430,7 @@ end_run(struct wf_m *m)
 	wf_ms_end();
 	wf_template_end();
 	wf_timers_flush();
+	wf_fds_flush(m);
 	wf_waitq_flush(m);
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());

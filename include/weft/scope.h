@@ -60,14 +60,13 @@ WEFT_API int weft_group_limit(struct weft_group *, int n); /* N; 0, -EINVAL or -
 #define weft_autofd   __attribute__((cleanup(weft_autofd_end_), unused))
 #define weft_autofree __attribute__((cleanup(weft_autofree_end_), unused))
 
-/* close() by another name: <unistd.h> would bring its names into every program. */
-extern int weft_libc_close_(int fd) __asm__("close");
+WEFT_API int weft_close_fd(int fd); /* B; see weft/io.h */
 
 static inline void
 weft_autofd_end_(int *fd)
 {
 	if (*fd >= 0)
-		(void)weft_libc_close_(*fd);
+		(void)weft_close_fd(*fd);
 }
 
 static inline void

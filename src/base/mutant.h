@@ -54,15 +54,20 @@ enum wf_mutant_id {
 	MUT_WAITER_READ_LATE,      /* who unlinks a waiter reads its G and number after that */
 	MUT_WAITER_NEXT_LATE,      /* a free reads what follows a waiter after it has unlinked it */
 	MUT_LIMBO_SKIPPED,         /* a freed channel is given back at once */
-	MUT_LIMBO_NO_FENCE,    /* a thread that woke inside looks at things, and seems at rest */
-	MUT_LEASE_NESTED,      /* a second enter inside the runtime; its leave ends both */
-	MUT_PROCS_UNCHECKED,   /* nobody looks for a deadlock after the monitor's stop */
-	MUT_PROCS_STALE,       /* the monitor resizes though a number was named meanwhile */
-	MUT_TIMER_CLAIM_READ,  /* a timer that fires reads the claim by a load */
-	MUT_ATTEND_NO_FENCE,   /* the sleep is announced, the heaps read without a fence */
-	MUT_ATTEND_NO_RECHECK, /* no second look at the heaps */
-	MUT_TIME_NO_VOID,      /* what a stopped timer had on its way is delivered */
-	MUT_ATTEND_NO_BREAK,   /* a timer is armed, and the sleep that is too long goes on */
+	MUT_LIMBO_NO_FENCE,     /* a thread that woke inside looks at things, and seems at rest */
+	MUT_LEASE_NESTED,       /* a second enter inside the runtime; its leave ends both */
+	MUT_PROCS_UNCHECKED,    /* nobody looks for a deadlock after the monitor's stop */
+	MUT_PROCS_STALE,        /* the monitor resizes though a number was named meanwhile */
+	MUT_TIMER_CLAIM_READ,   /* a timer that fires reads the claim by a load */
+	MUT_ATTEND_NO_FENCE,    /* the sleep is announced, the heaps read without a fence */
+	MUT_ATTEND_NO_RECHECK,  /* no second look at the heaps */
+	MUT_TIME_NO_VOID,       /* what a stopped timer had on its way is delivered */
+	MUT_ATTEND_NO_BREAK,    /* a timer is armed, and the sleep that is too long goes on */
+	MUT_POLL_NO_GENERATION, /* an event of a descriptor that had the number before counts */
+	MUT_POLL_COUNT_LATE,    /* the count of events is read after the kernel was asked */
+	MUT_POLL_NO_RECHECK,    /* a waiter stands in line without a look at the count */
+	MUT_POLL_NO_FORWARD,    /* a break that another poller received is not passed on */
+	MUT_POLL_TURN_LOST,     /* the end of a turn does not look for who came meanwhile */
 };
 
 #endif

@@ -70,6 +70,12 @@ fault(const char *name)
 	k = at_add_rlx(&calls, 1) + 1; /* rlx: a counter */
 	return *end == '+' ? k >= n : k == n;
 }
+
+bool
+os_fault(const char *name)
+{
+	return fault(name);
+}
 #else
 #define fault(name) false
 #endif

@@ -77,5 +77,8 @@ void os_altstack_remove(void *mem);
 typedef bool os_segv_fn(void *addr, void *ucontext); /* false: not ours, pass it on */
 int os_segv_install(os_segv_fn *fn);
 uintptr_t os_interrupted_fp(void *ucontext); /* frame pointer of the interrupted code */
+#ifdef WF_FAULT
+bool os_fault(const char *name); /* is this call told to fail? For osio.c */
+#endif
 
 #endif

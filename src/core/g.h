@@ -37,6 +37,11 @@ struct weft_scope;
 	X(WF_WAIT_SEM, "semaphore acquire")                                                        \
 	X(WF_WAIT_ONCE, "once")                                                                    \
 	X(WF_WAIT_BARRIER, "barrier")                                                              \
+	X(WF_WAIT_FD_READ, "IO read")                                                              \
+	X(WF_WAIT_FD_WRITE, "IO write")                                                            \
+	X(WF_WAIT_FD, "IO wait")                                                                   \
+	X(WF_WAIT_FD_TURN, "IO, others first")                                                     \
+	X(WF_WAIT_FD_CLOSE, "close of a descriptor in use")                                        \
 	X(WF_WAIT_SLEEP, "sleep")                                                                  \
 	X(WF_WAIT_TEST, "test")
 

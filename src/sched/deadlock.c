@@ -3,10 +3,11 @@
  * deadlock.c: nobody can ever run again.
  *
  * DEAD-1: suspected only when every thread of the run sleeps, goroutines exist, none is queued, no
- *         timer is left that would do something, and goroutine 1 has not ended. A waker is itself a thread that does not sleep, so it is never in between.
+ *         timer is left that would do something, nobody waits for a descriptor, and goroutine 1 has not ended. A waker is itself a thread that does not sleep, so it is never in between.
  * DEAD-2: threads of the program that are not ours could still wake somebody: with any of them
  *         in the process, or if that cannot be known, it is only a debug line.
  */
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 
 static int64_t
@@ -28,7 +29,8 @@ static bool
 nothing_comes(void)
 {
 	/* acq: what it has submitted */
-	return !wf_timers_live() && !at_load_acq(&wf_sched.firing) && !wf_any_queued();
+	return !wf_poll_waited_for() && !wf_timers_live() && !at_load_acq(&wf_sched.firing) &&
+	       !wf_any_queued();
 }
 
 /* sched.lock held; this M has just become idle. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* handoff.c: the slow half of the lease, both sides; the protocol is in handoff.h. */
+#include "sched/netpoll.h"
 #include "sched/pin.h"
 #include "sched/sched.h"
 
@@ -29,7 +30,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	}
 	wf_idle_put(p);
 	fence_seq(); /* the idle bit before the look; pairs with wf_submitted */
-	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER)
+	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
 		wf_wake_one(m);
 }
 

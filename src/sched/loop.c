@@ -5,6 +5,7 @@
  * LOOP-1: on g0, in_rt is 1 and m->g is NULL.
  * LOOP-2: an M looks for work only with a P; without one it sleeps (thread.c).
  */
+#include "sched/netpoll.h"
 #include "sched/pin.h"
 #include "sched/switch.h"
 
@@ -74,11 +75,19 @@ pick_global(struct wf_m *m, struct wf_p *p)
 	return g;
 }
 
+/* Another P is in use: there is somebody to steal from. */
+static bool
+others_run(void)
+{
+	/* rlx: a matter of cost */
+	return at_load_rlx(&wf_sched.npidle) + 1 < at_load_rlx(&wf_sched.procs);
+}
+
 /*
  * The next goroutine to run, and whether it inherits the slice; NULL: this thread must end. In
  * order: stop-the-world, safe-point work, timers, pinned goroutines, urgent class, the fairness
- * tick, local, global, steal, timers of others, idle class; then the P is dropped, everything is
- * looked at once more, and the thread sleeps.
+ * tick, local, global, descriptors, steal, timers of others, idle class; then the P is dropped,
+ * everything is looked at once more, and the thread sleeps.
  */
 static struct wf_g *
 find_runnable(struct wf_m *m, bool *inherit)
@@ -100,6 +109,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 			wf_safepoint_run(p);
 		if (unlikely(wf_heap_next(&p->timers) != WF_NEVER))
 			wf_timers_run_own(m, p);
+		if (unlikely(p->fair == 0))
+			wf_netpoll_tick(m);
 		*inherit = false;
 		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
 			continue;
@@ -107,6 +118,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 		    (g = wf_pick_local(p, inherit)) || (g = pick_global(m, p)) ||
 		    (g = pick_urgent(p, true)))
 			return g;
+		if (others_run() && wf_netpoll(m))
+			continue;
 		if (wf_spin_allowed(m)) {
 			wf_spin_begin(m);
 			if ((g = wf_steal(m, p)))
@@ -116,7 +129,7 @@ find_runnable(struct wf_m *m, bool *inherit)
 		}
 		if ((g = wf_globq_get(&wf_idleq)))
 			return g;
-		if (m->spinning && wf_spin_more(m))
+		if (m->spinning && !wf_netpoll_unattended() && wf_spin_more(m))
 			continue;
 		if (wf_idle_drop(m) && !wf_m_stop(m))
 			return NULL;

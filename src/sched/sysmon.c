@@ -19,6 +19,7 @@
  * MON-2: in a long nap only if `naps` was set, a fence passed, and no urgent goroutine was queued.
  */
 #include "core/stack.h"
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -270,7 +271,7 @@ deep_sleep(int64_t limit_ns)
 
 	at_store_rlx(&wf_sched.monitor_sleeps, 1); /* rlx: the fence orders it */
 	fence_seq();                               /* pairs with the RMW that takes a P */
-	if (all_idle() && wf_timers_unattended() == WF_NEVER &&
+	if (all_idle() && wf_timers_unattended() == WF_NEVER && !wf_netpoll_unattended() &&
 	    !at_load_acq(&mon.stop)) /* acq: nothing, but stop is final */
 		woken = wf_note_sleep(&mon.note, limit_ns, &futexes);
 	if (!woken) {
@@ -292,6 +293,17 @@ wf_monitor_wake(void)
 		wf_note_wake(&mon.note);
 }
 
+/* On its clock, or in the kernel beside those who wait for descriptors. */
+static bool
+sleeps_for(int64_t ns)
+{
+	uint64_t futexes = 0;
+
+	if (wf_netpoll_nap(mon.m, ns))
+		return false;
+	return wf_note_sleep(&mon.hurry, ns, &futexes);
+}
+
 /* Between two looks. True: it was cut short, for somebody is in a hurry. */
 static bool
 nap(int64_t ns)
@@ -299,14 +311,15 @@ nap(int64_t ns)
 	uint64_t futexes = 0;
 
 	if (ns < NAP_NS) {
-		os_sleep_ns(ns);
+		if (!wf_netpoll_nap(mon.m, ns))
+			os_sleep_ns(ns);
 		return false;
 	}
 	at_store_rlx(&mon.naps, 1); /* rlx: the fence orders it */
 	fence_seq();                /* pairs with wf_monitor_hurry: MON-2 */
 	if (wf_globq_size(&wf_urgentq) > 0 || at_load_acq(&mon.stop)) /* acq: final */
 		ns = LOOK_MIN_NS;
-	if (!wf_note_sleep(&mon.hurry, ns, &futexes)) {
+	if (!sleeps_for(ns)) {
 		if (at_xchg_acqrel(&mon.naps, 0) == 1) /* acqrel: one of us ends it */
 			return ns == LOOK_MIN_NS;
 		wf_note_sleep(&mon.hurry, -1, &futexes); /* somebody is about to wake us */
@@ -321,8 +334,10 @@ wf_monitor_hurry(void)
 {
 	fence_seq(); /* what waits before the look; pairs with nap: MON-2 */
 	/* rlx: fenced; acqrel: one waker, NOTE-1 */
-	if (at_load_rlx(&mon.naps) && at_xchg_acqrel(&mon.naps, 0) == 1)
+	if (at_load_rlx(&mon.naps) && at_xchg_acqrel(&mon.naps, 0) == 1) {
 		wf_note_wake(&mon.hurry);
+		wf_poll_break(); /* it may be there */
+	}
 }
 
 /* Nothing has happened for seconds: what the Ps keep for the next burst goes where it can cool. */
@@ -489,5 +504,6 @@ wf_monitor_stop(void)
 	fence_seq();                /* before the look at monitor_sleeps; pairs with deep_sleep */
 	wf_monitor_wake();
 	wf_monitor_hurry();
+	wf_poll_break();
 	wf_note_sleep(&mon.ended, -1, &futexes);
 }

@@ -12,6 +12,7 @@
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "base/sanitizer.h"
+#include "sched/netpoll.h"
 #include "sched/pin.h"
 #include "sched/sched.h"
 
@@ -364,6 +365,7 @@ wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
 		wf_unlock(&wf_sched.lock);
 		if (t) {
 			wf_note_wake(&t->note);
+			wf_poll_break();
 			return 0;
 		}
 		if (full)

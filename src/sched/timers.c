@@ -30,10 +30,11 @@
  */
 #include "sched/timers.h"
 #include "base/sanitizer.h"
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 
 /* attend_until: one of these, or a time */
-enum { NOBODY = 0, AWAKE = 1 };
+enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
 static const int64_t OVERDUE_NS = 50000; /* the holder of the P had its chance */
 
@@ -111,8 +112,8 @@ wf_timers_flush(void)
 }
 
 /* To the end of the queue, so that those who are due first run first. */
-static void
-ready_all(struct wf_m *m, struct wf_glist *l)
+void
+wf_ready_all(struct wf_m *m, struct wf_glist *l)
 {
 	struct wf_g *g;
 
@@ -142,7 +143,7 @@ run(struct wf_m *m, struct wf_heap *h, int64_t now)
 
 	do {
 		wf_heap_run(h, now, &due);
-		ready_all(m, &due.ready);
+		wf_ready_all(m, &due.ready);
 		for (uint32_t i = 0; i < due.n; i++)
 			wf_timer_fire_hook(m, due.object[i].o, due.object[i].when,
 					   due.object[i].number);
@@ -225,6 +226,7 @@ wf_attend_break(int64_t when)
 	m = wf_sched.attending;
 	wf_unlock(&wf_sched.lock);
 	wf_note_wake(&m->note);
+	wf_poll_break();
 }
 
 int64_t
@@ -238,7 +240,7 @@ bool
 wf_attend_begin(struct wf_m *m)
 {
 	wf_assert_held(&wf_sched.lock);
-	if (wf_sched.attending || wf_timers_nearest() == WF_NEVER)
+	if (wf_sched.attending || (wf_timers_nearest() == WF_NEVER && !wf_poll_waited_for()))
 		return false;
 	wf_sched.attending = m; /* ATT-1 */
 	wf_sched.nmidle++;
@@ -273,7 +275,7 @@ wf_attend_take(void)
 
 /* Nothing will be due before then. */
 static void
-sleep_until(struct wf_m *m, int64_t until)
+sleep_until(struct wf_m *m, int64_t until, struct wf_events *events)
 {
 	bool woken = false;
 
@@ -283,7 +285,10 @@ sleep_until(struct wf_m *m, int64_t until)
 	if (WF_MUTANT(MUT_ATTEND_NO_RECHECK) || wf_timers_nearest() >= until) {
 		at_store_rel(&m->at_rest,
 			     1); /* rel: it touches nothing meanwhile, as park_thread */
-		woken = wf_note_sleep_until(&m->note, until, &m->futexes);
+		if (wf_poll_is_open())
+			wf_poll_collect(events, until);
+		else
+			woken = wf_note_sleep_until(&m->note, until, &m->futexes);
 		at_store_rel(&m->at_rest, 0); /* rel: as there */
 		fence_seq();                  /* as there: LIMBO-1 */
 	}
@@ -296,33 +301,41 @@ sleep_until(struct wf_m *m, int64_t until)
 	wf_note_clear(&m->note);
 }
 
+/* It attends no more. What it has collected is taken in, and what is due is run: with a P, if there
+   is one for it. True: it has one. */
+static bool
+back_to_work(struct wf_m *m, struct wf_p *p, const struct wf_events *events)
+{
+	wf_netpoll_begin();
+	if (!p && (events->n > 0 || wf_timers_nearest() <= os_now_ns()))
+		p = m->old_p && wf_idle_take_this(m->old_p) ? m->old_p : wf_idle_take();
+	if (!m->nextp) { /* else wf_attend_take has ended it */
+		wf_lock(&wf_sched.lock);
+		end_attending();
+		wf_unlock(&wf_sched.lock);
+	}
+	m->nextp = NULL;
+	if (p)
+		wf_p_acquire(m, p);
+	wf_netpoll_end(m, events);
+	wf_timers_run_due(m);
+	return p != NULL;
+}
+
 /* On g0, without a P, sched.attending. False: there is none for it, and it attends no more. */
 bool
 wf_attend(struct wf_m *m)
 {
 	int64_t until = wf_timers_nearest();
-	struct wf_p *p = NULL;
+	struct wf_events events;
 
+	events.n = 0;
 	if (!m->exact)
 		os_timer_slack();
 	m->exact = true;
-	if (until != WF_NEVER && until > os_now_ns())
-		sleep_until(m, until);
-	if (m->nextp) { /* from wf_attend_take */
-		wf_p_acquire(m, m->nextp);
-		m->nextp = NULL;
-		return true;
-	}
-	if (wf_timers_nearest() <= os_now_ns() && !(p = wf_idle_take()))
-		wf_timers_run_due(m);
-	wf_lock(&wf_sched.lock);
-	end_attending();
-	wf_unlock(&wf_sched.lock);
-	if (!p)
-		return false;
-	wf_p_acquire(m, p);
-	wf_timers_run_due(m);
-	return true;
+	if ((until != WF_NEVER || wf_poll_waited_for()) && until > os_now_ns())
+		sleep_until(m, until, &events);
+	return back_to_work(m, m->nextp, &events);
 }
 
 /* No lock held, on the way to a sleep without a limit, the P given back: ATT-2 */

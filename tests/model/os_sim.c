@@ -12,6 +12,7 @@
 #include "os_sim.h"
 #include "explore.h"
 #include "base/os.h"
+#include "base/osio.h"
 #include "base/probe.h"
 
 #include <errno.h>
@@ -38,6 +39,8 @@ static struct {
 		void *(*fn)(void *);
 		void *arg;
 	} start[SIM_THREADS];
+	struct os_event event[16]; /* reported, and not collected */
+	int events;
 } k;
 
 static char *arena;
@@ -471,4 +474,121 @@ os_returns_from(uintptr_t pc, uintptr_t fn)
 {
 	(void)pc, (void)fn;
 	return false;
+}
+
+/* ---- descriptors: what happens to them is for the scenario to say */
+
+int
+os_poll_open(int *breaker)
+{
+	*breaker = 2;
+	return 1;
+}
+
+int
+os_poll_watch(int poller, int fd, uint64_t data)
+{
+	(void)poller, (void)fd, (void)data;
+	return 0;
+}
+
+int
+os_poll_again(int poller, int fd, uint64_t data)
+{
+	return os_poll_watch(poller, fd, data);
+}
+
+void
+os_sim_event(uint64_t data, uint32_t events)
+{
+	SIM_CHECK(k.events < 16);
+	k.event[k.events++] = (struct os_event){events, data};
+	sim_wake(&k.events, 1); /* one of those who wait, as the kernel does */
+}
+
+void
+os_poll_break(int breaker)
+{
+	(void)breaker;
+	os_sim_event(UINT64_MAX, OS_IN);
+}
+
+int
+os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
+{
+	(void)poller;
+	while (k.events == 0) {
+		if (until_ns <= k.now_ns)
+			return 0;
+		if (until_ns - k.now_ns >= PATIENCE_NS)
+			sim_block(&k.events);
+		else if (sim_block_timed(&k.events) == SIM_TIMEOUT)
+			time_passed(until_ns);
+	}
+	n = n < k.events ? n : k.events;
+	memcpy(events, k.event, (size_t)n * sizeof(*events));
+	k.events -= n;
+	memmove(k.event, k.event + n, (size_t)k.events * sizeof(*events));
+	return n;
+}
+
+int
+os_poll_now(int fd, int events)
+{
+	(void)fd, (void)events;
+	return -ENOSYS;
+}
+
+int
+os_set_nonblocking(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+bool
+os_is_socket(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+int
+os_close_fd(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+int
+os_pipe(int fds[2])
+{
+	(void)fds;
+	return -ENOSYS;
+}
+
+ssize_t
+os_readv(int fd, const struct iovec *iov, int n)
+{
+	(void)fd, (void)iov, (void)n;
+	return -ENOSYS;
+}
+
+ssize_t
+os_writev(int fd, const struct iovec *iov, int n, bool socket)
+{
+	(void)socket;
+	return os_readv(fd, iov, n);
+}
+
+ssize_t
+os_readv_now(int fd, const struct iovec *iov, int n)
+{
+	return os_readv(fd, iov, n);
+}
+
+ssize_t
+os_writev_now(int fd, const struct iovec *iov, int n)
+{
+	return os_readv(fd, iov, n);
 }

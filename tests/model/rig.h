@@ -9,6 +9,7 @@
 #include "explore.h"
 #include "os_sim.h"
 
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 #include "sched/steal.h"
 
@@ -64,6 +65,45 @@ struct wf_m *
 wf_attend_take(void)
 {
 	return NULL;
+}
+#endif
+
+#ifndef RIG_NETPOLL_C /* netpoll.c has them, and poll.c */
+struct wf_poll wf_poll;
+
+bool
+wf_netpoll_unattended(void)
+{
+	return false;
+}
+
+bool
+wf_netpoll(struct wf_m *m)
+{
+	(void)m;
+	return false;
+}
+
+void
+wf_netpoll_tick(struct wf_m *m)
+{
+	(void)m;
+}
+
+void
+wf_netpoll_begin(void)
+{
+}
+
+void
+wf_netpoll_end(struct wf_m *m, const struct wf_events *events)
+{
+	(void)m, (void)events;
+}
+
+void
+wf_poll_break(void)
+{
 }
 #endif
 

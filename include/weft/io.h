@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weft/io.h: descriptors. They are ordinary ones; any works. Where a plain call would block its
+ * thread, these let the goroutine wait: others run meanwhile, and scopes end the wait with
+ * -ETIMEDOUT or -ECANCELED.
+ *
+ * Descriptors that weft has made (weft_listen, weft_accept, weft_dial, weft_pipe), or that were given
+ * to it (weft_adopt_fd), do not block and are closed by weft_close_fd: nobody waits for a number
+ * that means another file by then. All others are left as they are, O_NONBLOCK included.
+ */
+#ifndef WEFT_IO_H
+#define WEFT_IO_H
+
+#include <weft/chan.h>
+#include <weft/core.h>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- read and write. Several goroutines on one descriptor take turns, first come, first served. */
+WEFT_API ssize_t weft_read(int fd, void *buf, size_t n);        /* B; > 0, 0 end, or -errno */
+WEFT_API ssize_t weft_read_full(int fd, void *buf, size_t n);   /* B; n, or fewer at the end */
+WEFT_API ssize_t weft_write(int fd, const void *buf, size_t n); /* B; n, or -errno */
+WEFT_API ssize_t weft_readv(int fd, const struct iovec *iov, int count);  /* B; as weft_read */
+WEFT_API ssize_t weft_writev(int fd, const struct iovec *iov, int count); /* B; all, or -errno */
+
+/* B; the events of POLLIN, POLLPRI, POLLOUT that have come, with POLLERR and POLLHUP; or -errno. */
+WEFT_API int weft_wait_fd(int fd, int events);
+
+/* ---- open and close */
+WEFT_API int weft_pipe(int fds[2]); /* B; 0 or -errno; [0] reads what [1] writes */
+WEFT_API int weft_adopt_fd(int fd); /* B; fd, from now on weft's, or -errno */
+WEFT_API int weft_close_fd(int fd); /* B; who waits for it returns -ECANCELED */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

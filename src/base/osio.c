@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/* osio.c: Linux; see osio.h. Beside os.c the only file that reads errno. */
+#define _GNU_SOURCE 1
+#include "base/osio.h"
+#include "base/check.h"
+
+#include <errno.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The kernel's numbers, for a libc that does not know them. */
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#ifndef RWF_NOSIGNAL
+#define RWF_NOSIGNAL 0x100 /* Linux 6.18 */
+#endif
+#ifndef TCP_ULP
+#define TCP_ULP 31
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441 /* Linux 5.11 */
+#endif
+#define SAME(ours, its) _Static_assert((int)(ours) == (int)(its), "the kernel's number")
+SAME(OS_IN, EPOLLIN);
+SAME(OS_PRI, EPOLLPRI);
+SAME(OS_OUT, EPOLLOUT);
+SAME(OS_ERR, EPOLLERR);
+SAME(OS_HUP, EPOLLHUP);
+SAME(OS_RDHUP, EPOLLRDHUP);
+SAME(OS_IN, POLLIN);
+SAME(OS_PRI, POLLPRI);
+SAME(OS_OUT, POLLOUT);
+SAME(OS_ERR, POLLERR);
+SAME(OS_HUP, POLLHUP);
+
+#ifdef WF_FAULT
+#define fault(name) os_fault(name)
+#else
+#define fault(name) false
+#endif
+
+static ssize_t
+result(ssize_t rc)
+{
+	return rc < 0 ? -errno : rc;
+}
+
+#define RETRY(call)                                                                                \
+	__extension__({                                                                            \
+		ssize_t rc_;                                                                       \
+		do                                                                                 \
+			rc_ = result(call);                                                        \
+		while (rc_ == -EINTR);                                                             \
+		rc_;                                                                               \
+	})
+
+/* ---- readiness. Not by the C library's functions: ThreadSanitizer would see a race in the use of
+   a descriptor that another thread has opened. */
+
+static int
+control(int poller, int op, int fd, uint32_t how, uint64_t data)
+{
+	struct epoll_event e = {.events = how | EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI};
+
+	e.data.u64 = data;
+	return (int)result(syscall(SYS_epoll_ctl, poller, op, fd, &e));
+}
+
+int
+os_poll_open(int *breaker)
+{
+	int poller, rc;
+
+	if (fault("epoll"))
+		return -EMFILE;
+	poller = (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
+	if (poller < 0)
+		return -errno;
+	*breaker = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = *breaker < 0 ? -errno : os_poll_watch(poller, *breaker, UINT64_MAX);
+	if (rc == 0)
+		return poller;
+	if (*breaker >= 0)
+		close(*breaker);
+	close(poller);
+	return rc;
+}
+
+int
+os_poll_watch(int poller, int fd, uint64_t data)
+{
+	int rc;
+
+	if (fault("epoll_ctl"))
+		return -ENOSPC;
+	rc = control(poller, EPOLL_CTL_ADD, fd, EPOLLET, data);
+	if (rc == -EEXIST)
+		rc = control(poller, EPOLL_CTL_MOD, fd, EPOLLET, data);
+	return rc;
+}
+
+int
+os_poll_again(int poller, int fd, uint64_t data)
+{
+	int rc = control(poller, EPOLL_CTL_MOD, fd, EPOLLET, data);
+
+	if (rc == -ENOENT)
+		rc = control(poller, EPOLL_CTL_ADD, fd, EPOLLET, data);
+	return rc;
+}
+
+static int
+wait_ms(int poller, struct epoll_event *e, int n, int64_t left_ns)
+{
+	int64_t ms = left_ns / 1000000 + (left_ns % 1000000 != 0); /* not too early */
+
+	if (left_ns == INT64_MAX)
+		ms = -1;
+	else if (ms > INT32_MAX)
+		ms = INT32_MAX;
+	return (int)result(syscall(SYS_epoll_pwait, poller, e, n, (int)ms, NULL, 0));
+}
+
+int
+os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
+{
+	enum { MOST = 128 };
+	static wf_a32 no_pwait2; /* 1: this kernel has none */
+	struct epoll_event e[MOST];
+	int64_t left = until_ns == INT64_MAX ? until_ns
+		       : until_ns <= 0       ? 0
+					     : until_ns - os_now_ns();
+	struct timespec ts;
+	int rc;
+
+	left = left < 0 ? 0 : left;
+	ts = (struct timespec){left / 1000000000, left % 1000000000};
+	n = n > MOST ? MOST : n;
+	rc = -ENOSYS;
+	if (fault("epoll_wait"))
+		return 0;                         /* as if a signal had come */
+	if (!at_load_rlx(&no_pwait2) && left > 0) /* rlx: only this word matters */
+		rc = (int)result(syscall(SYS_epoll_pwait2, poller, e, n,
+					 left == INT64_MAX ? NULL : &ts, NULL, 0));
+	if (rc == -ENOSYS || rc == -EPERM) { /* the latter from a filter that knows it not */
+		if (left > 0)
+			at_store_rlx(&no_pwait2, 1); /* rlx: as above */
+		rc = wait_ms(poller, e, n, left);
+	}
+	if (rc == -EINTR)
+		return 0;
+	CHECK(rc >= 0);
+	for (int i = 0; i < rc; i++)
+		events[i] = (struct os_event){e[i].events, e[i].data.u64};
+	return rc;
+}
+
+void
+os_poll_break(int breaker)
+{
+	uint64_t one = 1;
+
+	CHECK(syscall(SYS_write, breaker, &one, sizeof(one)) == sizeof(one));
+}
+
+/* ---- descriptors */
+
+int
+os_poll_now(int fd, int events)
+{
+	struct pollfd p = {.fd = fd, .events = (short)events};
+	int rc = (int)RETRY(poll(&p, 1, 0));
+
+	if (rc <= 0)
+		return rc;
+	return p.revents & POLLNVAL ? -EBADF : p.revents;
+}
+
+int
+os_set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	if (flags & O_NONBLOCK)
+		return 1;
+	return fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+bool
+os_is_socket(int fd)
+{
+	int type;
+	socklen_t n = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0;
+}
+
+int
+os_close_fd(int fd)
+{
+	return (int)result(close(fd)); /* EINTR too: on Linux it is closed */
+}
+
+int
+os_pipe(int fds[2])
+{
+	return fault("pipe") ? -EMFILE : (int)result(pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+ssize_t
+os_readv(int fd, const struct iovec *iov, int n)
+{
+	if (n == 1)
+		return RETRY(read(fd, iov->iov_base, iov->iov_len));
+	return RETRY(readv(fd, iov, n));
+}
+
+static ssize_t
+send_now(int fd, const struct iovec *iov, int n)
+{
+	struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+
+	if (n == 1)
+		return RETRY(send(fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT));
+	return RETRY(sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+/* A pipe whose reader is gone raises a signal for the thread. It is held back and taken away, unless
+   one was there before. */
+static ssize_t
+writev_masked(int fd, const struct iovec *iov, int n, int flags)
+{
+	static const struct timespec none;
+	sigset_t pipe_only, old, waiting;
+	ssize_t rc;
+
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	sigpending(&waiting);
+	pthread_sigmask(SIG_BLOCK, &pipe_only, &old);
+	rc = RETRY(pwritev2(fd, iov, n, -1, flags));
+	if (rc == -EPIPE && !sigismember(&waiting, SIGPIPE))
+		while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+static ssize_t
+writev_silent(int fd, const struct iovec *iov, int n, int flags)
+{
+	static wf_a32 no_flag; /* 1: this kernel has no RWF_NOSIGNAL */
+	ssize_t rc;
+
+	if (!at_load_rlx(&no_flag)) { /* rlx: only this word matters */
+		rc = RETRY(pwritev2(fd, iov, n, -1, flags | RWF_NOSIGNAL));
+		if (rc != -EOPNOTSUPP && rc != -EINVAL)
+			return rc;
+		if (flags == 0) /* nothing else could be meant */
+			at_store_rlx(&no_flag, 1);
+	}
+	return writev_masked(fd, iov, n, flags);
+}
+
+ssize_t
+os_writev(int fd, const struct iovec *iov, int n, bool socket)
+{
+	return socket ? send_now(fd, iov, n) : writev_silent(fd, iov, n, 0);
+}
+
+ssize_t
+os_readv_now(int fd, const struct iovec *iov, int n)
+{
+	struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+	ssize_t rc = RETRY(preadv2(fd, iov, n, -1, RWF_NOWAIT));
+
+	if (rc == -EOPNOTSUPP) /* of a kind that does not know of it: perhaps a socket */
+		rc = RETRY(recvmsg(fd, &msg, MSG_DONTWAIT));
+	return rc == -ENOTSOCK ? -EOPNOTSUPP : rc;
+}
+
+ssize_t
+os_writev_now(int fd, const struct iovec *iov, int n)
+{
+	ssize_t rc = send_now(fd, iov, n);
+
+	return rc == -ENOTSOCK ? writev_silent(fd, iov, n, RWF_NOWAIT) : rc;
+}
+
+/* ---- sockets */
+
+static int
+resolve_error(int rc)
+{
+	switch (rc) {
+	case EAI_SYSTEM:
+		return -errno;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_AGAIN:
+		return -EHOSTUNREACH; /* no name server answers */
+	case EAI_SERVICE:
+		return -EINVAL;
+	default:
+		return -ENOENT; /* no such host */
+	}
+}
+
+int
+os_resolve(const char *host, const char *port, enum os_family family, bool datagram, bool listens,
+	   struct os_addr *out, int n)
+{
+	static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6};
+	struct addrinfo hints = {.ai_family = families[family],
+				 .ai_socktype = datagram ? SOCK_DGRAM : SOCK_STREAM,
+				 .ai_flags = listens ? AI_PASSIVE : 0};
+	struct addrinfo *all, *a;
+	int count = 0, rc = getaddrinfo(host, port, &hints, &all);
+
+	if (rc != 0)
+		return resolve_error(rc);
+	for (a = all; a && count < n; a = a->ai_next) {
+		if (a->ai_addrlen > sizeof(out->as))
+			continue;
+		out[count].len = a->ai_addrlen;
+		memcpy(&out[count++].as, a->ai_addr, a->ai_addrlen);
+	}
+	freeaddrinfo(all);
+	return count > 0 ? count : -ENOENT;
+}
+
+int
+os_unix_addr(const char *path, struct os_addr *out)
+{
+	struct sockaddr_un *u = (struct sockaddr_un *)&out->as;
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(u->sun_path))
+		return len == 0 ? -EINVAL : -ENAMETOOLONG;
+	memset(u, 0, sizeof(*u));
+	u->sun_family = AF_UNIX;
+	memcpy(u->sun_path, path, len);
+	out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (path[0] != '@'));
+	if (path[0] == '@')
+		u->sun_path[0] = '\0';
+	return 0;
+}
+
+static int
+unix_text(const struct os_addr *a, char *buf, size_t n)
+{
+	const struct sockaddr_un *u = (const struct sockaddr_un *)&a->as;
+	size_t len = a->len <= offsetof(struct sockaddr_un, sun_path)
+			 ? 0
+			 : a->len - offsetof(struct sockaddr_un, sun_path);
+
+	if (len > 0 && u->sun_path[0] == '\0') /* a name of its own, not ended by a zero */
+		return snprintf(buf, n, "@%.*s", (int)len - 1, u->sun_path + 1);
+	return snprintf(buf, n, "%.*s", (int)len, u->sun_path);
+}
+
+int
+os_addr_text(const struct os_addr *a, char *buf, size_t n)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a->as;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a->as;
+	char text[INET6_ADDRSTRLEN];
+	int len;
+
+	switch (a->as.any.sa_family) {
+	case AF_UNIX:
+		len = unix_text(a, buf, n);
+		break;
+	case AF_INET:
+		inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
+		len = snprintf(buf, n, "%s:%u", text, ntohs(v4->sin_port));
+		break;
+	case AF_INET6:
+		inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
+		if (v6->sin6_scope_id)
+			len = snprintf(buf, n, "[%s%%%u]:%u", text, v6->sin6_scope_id,
+				       ntohs(v6->sin6_port));
+		else
+			len = snprintf(buf, n, "[%s]:%u", text, ntohs(v6->sin6_port));
+		break;
+	default:
+		return -EAFNOSUPPORT;
+	}
+	return (size_t)len < n ? len : -ERANGE;
+}
+
+int
+os_socket_addr(int fd, bool peer, struct os_addr *out)
+{
+	out->len = sizeof(out->as);
+	return (int)result(peer ? getpeername(fd, &out->as.any, &out->len)
+				: getsockname(fd, &out->as.any, &out->len));
+}
+
+static int
+set_option(int fd, int level, int name, int value)
+{
+	return (int)result(setsockopt(fd, level, name, &value, sizeof(value)));
+}
+
+/* -1: it has none. */
+static int
+get_option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t n = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &n) < 0 ? -1 : value;
+}
+
+int
+os_socket_for(const struct os_addr *a, bool datagram)
+{
+	int family = a->as.any.sa_family;
+	int type = (datagram ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	int fd = fault("socket") ? -EMFILE : (int)result(socket(family, type, 0));
+
+	if (fd >= 0 && !datagram && family != AF_UNIX) /* those that are accepted inherit it */
+		set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	return fd;
+}
+
+int
+os_bind(int fd, const struct os_addr *a, bool datagram, const struct os_listen *how)
+{
+	int rc = 0, family = a->as.any.sa_family;
+
+	if (!datagram && family != AF_UNIX)
+		rc = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (rc == 0 && how->reuse_port)
+		rc = set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (rc == 0 && family == AF_INET6) /* the address of all hosts is also IPv4's */
+		rc = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (rc == 0)
+		rc = (int)result(bind(fd, &a->as.any, a->len));
+	if (rc == 0 && !datagram)
+		rc = (int)result(listen(fd, how->backlog > 0 ? how->backlog : SOMAXCONN));
+	return rc;
+}
+
+int
+os_accept(int fd)
+{
+	if (fault("accept"))
+		return -EMFILE;
+	return (int)RETRY(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+int
+os_connect(int fd, const struct os_addr *a)
+{
+	int rc = (int)result(connect(fd, &a->as.any, a->len));
+
+	return rc == -EINTR ? -EINPROGRESS : rc; /* it goes on */
+}
+
+int
+os_socket_error(int fd)
+{
+	int value = 0;
+	socklen_t n = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &value, &n) < 0 ? -errno : -value;
+}
+
+bool
+os_is_tcp(int fd)
+{
+	int family = get_option(fd, SOL_SOCKET, SO_DOMAIN);
+
+	return (family == AF_INET || family == AF_INET6) &&
+	       get_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+bool
+os_has_upper(int fd)
+{
+	char name[16] = "";
+	socklen_t n = sizeof(name);
+
+	/* A kernel that does not know the option has none; without one it gives an empty name. */
+	return getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &n) == 0 && n > 0;
+}
+
+ssize_t
+os_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len)
+{
+	return RETRY(recvfrom(fd, buf, n, flags | MSG_DONTWAIT, from, len));
+}
+
+ssize_t
+os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len)
+{
+	return RETRY(sendto(fd, buf, n, flags | MSG_DONTWAIT | MSG_NOSIGNAL, to, len));
+}
