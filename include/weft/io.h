@@ -32,6 +32,29 @@ WEFT_API ssize_t weft_writev(int fd, const struct iovec *iov, int count); /* B; 
 /* B; the events of POLLIN, POLLPRI, POLLOUT that have come, with POLLERR and POLLHUP; or -errno. */
 WEFT_API int weft_wait_fd(int fd, int events);
 
+/* ---- sockets. net is "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6" or "unix". addr is HOST:PORT, as
+   "127.0.0.1:0", "[::1]:80", "example.com:http", ":80" (all addresses of this host to listen, the
+   host itself to dial), or the path of a unix socket ("@name": one without a file). -EINVAL: it
+   makes no sense, and weft_addr_error says why; -ENOENT: there is no such host. */
+WEFT_API int weft_listen(const char *net, const char *addr); /* B; a socket, or -errno */
+WEFT_API int weft_listen_with(const char *net, const char *addr, int backlog,
+			      int flags); /* B; the same; backlog 0: the most there may be */
+enum { WEFT_REUSEPORT = 1 };              /* others may listen there too */
+WEFT_API int weft_accept(int listener);   /* B; a connection, or -errno */
+WEFT_API int weft_dial(const char *net, const char *addr); /* B; a connection, or -errno */
+WEFT_API const char *weft_addr_error(const char *net,
+				     const char *addr); /* N; NULL: it is well formed */
+
+/* N; as text, its length or -errno. -ERANGE: the buffer is too small. */
+WEFT_API int weft_local_addr(int fd, char *buf, size_t n);
+WEFT_API int weft_peer_addr(int fd, char *buf, size_t n);
+
+/* B; as recvfrom and sendto. */
+WEFT_API ssize_t weft_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from,
+			       socklen_t *len);
+WEFT_API ssize_t weft_sendto(int fd, const void *buf, size_t n, int flags,
+			     const struct sockaddr *to, socklen_t len);
+
 /* ---- open and close */
 WEFT_API int weft_pipe(int fds[2]); /* B; 0 or -errno; [0] reads what [1] writes */
 WEFT_API int weft_adopt_fd(int fd); /* B; fd, from now on weft's, or -errno */

@@ -2,7 +2,8 @@
 /*
  * lock.h: a futex mutex for a few instructions of work, and the note, on which an M sleeps.
  *
- * LOCK-1: locks are taken in increasing rank; each rank at most once. Checked with WF_DEBUG.
+ * LOCK-1: locks are taken in increasing rank; each rank at most once (but see
+ *         wf_lock_more). Checked with WF_DEBUG.
  * Under a lock: no allocation, no system call but the lock's own, no user code.
  * NOTE-1: a note is woken at most once between two clears; a second wake is fatal.
  * NOTE-2: only the sleeper clears it.
@@ -98,6 +99,25 @@ WF_INLINE bool
 wf_note_woken(const struct wf_note *n)
 {
 	return at_load_acq(&n->word) == 1; /* acq: as wf_note_sleep */
+}
+
+/* Another lock of a rank that is held already: in the order of their addresses. */
+WF_INLINE void
+wf_lock_more(struct wf_lock *l)
+{
+	uint32_t free_word = 0;
+
+	/* acq: as wf_lock */
+	if (unlikely(!at_cas_acqrel(&l->word, &free_word, 1)))
+		wf_lock_slow(l);
+}
+
+WF_INLINE void
+wf_unlock_more(struct wf_lock *l)
+{
+	/* rel: as wf_unlock */
+	if (unlikely(at_xchg_acqrel(&l->word, 0) == 2))
+		wf_unlock_slow(l);
 }
 
 /* Sleep until woken or until timeout_ns has passed (< 0: no limit); true if woken. The caller

@@ -592,3 +592,95 @@ os_writev_now(int fd, const struct iovec *iov, int n)
 {
 	return os_readv(fd, iov, n);
 }
+
+/* ---- sockets: there are none */
+
+int
+os_resolve(const char *host, const char *port, enum os_family family, bool datagram, bool listens,
+	   struct os_addr *out, int n)
+{
+	(void)host, (void)port, (void)family, (void)datagram, (void)listens, (void)out, (void)n;
+	return -ENOSYS;
+}
+
+int
+os_unix_addr(const char *path, struct os_addr *out)
+{
+	(void)path, (void)out;
+	return -ENOSYS;
+}
+
+int
+os_addr_text(const struct os_addr *a, char *buf, size_t n)
+{
+	(void)a, (void)buf, (void)n;
+	return -ENOSYS;
+}
+
+int
+os_socket_addr(int fd, bool peer, struct os_addr *out)
+{
+	(void)fd, (void)peer, (void)out;
+	return -ENOSYS;
+}
+
+int
+os_socket_for(const struct os_addr *a, bool datagram)
+{
+	(void)a, (void)datagram;
+	return -ENOSYS;
+}
+
+int
+os_bind(int fd, const struct os_addr *a, bool datagram, const struct os_listen *how)
+{
+	(void)fd, (void)a, (void)datagram, (void)how;
+	return -ENOSYS;
+}
+
+int
+os_accept(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
+int
+os_connect(int fd, const struct os_addr *a)
+{
+	(void)fd, (void)a;
+	return -ENOSYS;
+}
+
+int
+os_socket_error(int fd)
+{
+	return os_accept(fd);
+}
+
+bool
+os_is_tcp(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+bool
+os_has_upper(int fd)
+{
+	return os_is_tcp(fd);
+}
+
+ssize_t
+os_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len)
+{
+	(void)fd, (void)buf, (void)n, (void)flags, (void)from, (void)len;
+	return -ENOSYS;
+}
+
+ssize_t
+os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len)
+{
+	(void)fd, (void)buf, (void)n, (void)flags, (void)to, (void)len;
+	return -ENOSYS;
+}

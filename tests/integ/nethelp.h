@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* nethelp.h: what the tests of sockets share. */
+#ifndef WEFT_TEST_NETHELP_H
+#define WEFT_TEST_NETHELP_H
+
+#include "integ/waiting.h"
+
+#include "core/poll.h"
+
+#include <errno.h>
+
+/* A listener on the loopback, and its address. */
+__attribute__((unused)) static int
+listen_local(char *addr, size_t n)
+{
+	int ln = weft_listen("tcp", "127.0.0.1:0");
+
+	EXPECT(ln >= 0);
+	EXPECT(weft_local_addr(ln, addr, n) > 0);
+	return ln;
+}
+
+/* Both ends of a connection that weft has made: [0] accepted, [1] dialled. */
+__attribute__((unused)) static void
+tcp_pair(int fds[2])
+{
+	char addr[64];
+	int ln = listen_local(addr, sizeof(addr));
+
+	fds[1] = weft_dial("tcp", addr);
+	EXPECT(fds[1] >= 0);
+	fds[0] = weft_accept(ln);
+	EXPECT(fds[0] >= 0);
+	EXPECT_EQ(weft_close_fd(ln), 0);
+}
+
+__attribute__((unused)) static void
+close_pair(const int fds[2])
+{
+	EXPECT_EQ(weft_close_fd(fds[0]), 0);
+	EXPECT_EQ(weft_close_fd(fds[1]), 0);
+}
+
+/* Open sockets and pipes; the runtime opens other files as it likes. */
+__attribute__((unused)) static int
+count_sockets(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 4096; fd++) {
+		char link[64], to[64] = "";
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, to, sizeof(to) - 1) > 0)
+			n += strncmp(to, "socket:", 7) == 0 || strncmp(to, "pipe:", 5) == 0;
+	}
+	return n;
+}
+
+__attribute__((unused)) static void
+expect_no_waiters(void)
+{
+	EXPECT_EQ(at_load_acq(&wf_poll.waiters), 0); /* POLL-4 */
+}
+
+#endif
