@@ -231,7 +231,8 @@ wf_waited_objects(const struct wf_g *g, const void **objects, int max)
 		if (os_peek(g->wait_on, &sel, sizeof(sel)) < 0)
 			return 0;
 		for (int i = 0; i < sel.n && n < max; i++)
-			if (os_peek(&sel.cases[i], &c, sizeof(c)) == 0 && c.chan_)
+			if (os_peek(&sel.cases[i], &c, sizeof(c)) == 0 && c.chan_ &&
+			    (c.kind_ == WEFT_CASE_RECV || c.kind_ == WEFT_CASE_SEND))
 				objects[n++] = c.chan_;
 	} else if (g->wait_on) {
 		objects[n++] = g->wait_on;

@@ -84,6 +84,7 @@ struct wf_select {
 	bool biased;    /* all channels are held by p's bias */
 	int64_t until;  /* when the earliest WEFT_AFTER is due; WF_NEVER: there is none ... */
 	int after;      /* ... and which case that is */
+	int fds;        /* cases that wait for a descriptor: see selfd.c */
 };
 
 WF_INLINE struct wf_waiter *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * select.c: wait for the first of several channel operations.
+ * select.c: wait for the first of several channel operations. Descriptors among the cases are for
+ * selfd.c.
  *
  * A look without locks comes first: if cases seem ready, one of them, chosen evenly, is tried
  * under its own channel's lock alone. Only when none is does a select lock all its channels, in
@@ -22,6 +23,7 @@
  */
 #include "wait/chan.h"
 #include "base/rand.h"
+#include "wait/selfd.h"
 
 #include <errno.h>
 
@@ -192,7 +194,7 @@ lock_all(struct wf_select *sel)
 {
 	int k = 0;
 
-	sel->biased = lock_all_biased(sel->p, sel);
+	sel->biased = sel->fds == 0 && lock_all_biased(sel->p, sel);
 	if (sel->biased)
 		return;
 	sort_by_address(sel);
@@ -212,7 +214,10 @@ unlock_all(struct wf_select *sel)
 		at_store_rel(&sel->p->in_chan, NULL); /* rel: as in wf_chan_unlock */
 		return;
 	}
-	for (ch = next_chan(sel, &k, NULL); ch; ch = next) {
+	ch = next_chan(sel, &k, NULL);
+	if (sel->fds > 0)
+		wf_select_unlock_fds(sel); /* without a channel, sel may be gone */
+	for (; ch; ch = next) {
 		uint64_t s = at_load_rlx(&ch->state); /* rlx: it is ours */
 
 		next = WF_MUTANT(MUT_CHAN_COMMIT_LATE) ? NULL : next_chan(sel, &k, ch);
@@ -278,6 +283,8 @@ enqueue(struct wf_select *sel, struct wf_g *g)
 		uint64_t flag = sends ? WF_CH_SENDS : WF_CH_RECVS;
 
 		wf_waiter_init(w, g, sel->number);
+		if (wf_select_is_fd(c))
+			wf_select_enqueue_fd(c);
 		if (!is_chan(c))
 			continue;
 		w->elem = c->elem_;
@@ -292,11 +299,13 @@ commit(struct wf_g *g, void *arg)
 {
 	struct wf_select *sel = arg;
 	uint32_t number = sel->number;
-	bool ends = wf_wait_open(g, number);
+	bool ends = wf_wait_open(g, number), fds = sel->fds > 0;
 
 	unlock_all(sel);
 	if (unlikely(ends))
 		wf_wait_end(g, number);
+	if (unlikely(fds && wf_m()->plain))
+		wf_netpoll_joined(wf_m());
 }
 
 /* SEL-4. Returns the case that fired, or -1. */
@@ -309,12 +318,16 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 		struct weft_case *c = &sel->cases[i];
 		struct wf_waiter *w = wf_case_waiter(c);
 
-		if (!is_chan(c))
+		if (wf_select_is_fd(c))
+			wf_select_dequeue_fd(c);
+		else if (!is_chan(c))
 			continue;
 		if (w->result != WF_PENDING) {
 			winner = i;
 			continue;
 		}
+		if (wf_select_is_fd(c))
+			continue;
 		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
 			continue;
 		wf_chan_leave(p, c->chan_, c->kind_ == WEFT_CASE_SEND, w);
@@ -337,14 +350,24 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	int rc;
 
 	sel->p = wf_m_p(*m);
+	if (sel->fds > 0 && (rc = wf_select_watch_fds(sel)) < 0)
+		return rc;
 	lock_all(sel);
+	if (sel->fds > 0)
+		wf_select_lock_fds(sel);
 	rc = try_locked(*m, sel); /* SEL-2 */
 	if (rc != WF_PENDING)
 		return rc;
+	if (sel->fds > 0 && wf_select_fds_changed(sel)) { /* SEL-2 */
+		unlock_all(sel);
+		return wf_select_closed(sel) ? -ECANCELED : WF_PENDING;
+	}
 	sel->number = wf_claim_next(g, scoped);
 	enqueue(sel, g);
 	*m = wf_park(*m, commit, sel, WF_WAIT_SELECT, sel);
 	rc = dequeue(wf_m_p(*m), sel);
+	if (rc >= 0 && wf_select_is_fd(&sel->cases[rc])) /* an event, or it was closed */
+		return wf_case_waiter(&sel->cases[rc])->result < 0 ? -ECANCELED : WF_PENDING;
 	if (rc >= 0)
 		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
 	if (is_due(sel) && sel->until <= wf_scope_deadline(g)) /* of two that are past, the first */
@@ -355,7 +378,7 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	return rc < 0 ? rc : WF_PENDING;
 }
 
-/* What the cases are: the number of channels; the default in *otherwise, or -1; or -errno. */
+/* What the cases are: the number of channels and descriptors; the default in *otherwise, or -1; or -errno. */
 static int
 survey(const struct weft_case *cases, int n, int *otherwise)
 {
@@ -378,7 +401,8 @@ survey(const struct weft_case *cases, int n, int *otherwise)
 			break;
 		case WEFT_CASE_READABLE:
 		case WEFT_CASE_WRITABLE:
-			return -ENOTSUP;
+			chans++;
+			break;
 		default:
 			return -EINVAL;
 		}
@@ -406,6 +430,17 @@ find_after(struct wf_select *sel)
 		sel->until = wf_time_after(os_now_ns(), least);
 }
 
+/* A descriptor that is ready, unless a channel is and it is that one's turn. */
+static int
+try_fds(struct wf_m *m, struct wf_select *sel)
+{
+	int i = wf_select_look_fds(m, sel);
+
+	if (i >= 0 && pick_ready(m, sel->cases, sel->n) >= 0 && (wf_rand64(&m->rand) & 1))
+		return WF_PENDING;
+	return i;
+}
+
 /* In the runtime. chans and otherwise as of survey. */
 static int
 select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
@@ -413,7 +448,7 @@ select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
 	int rc;
 
 	do {
-		rc = WF_PENDING;
+		rc = sel->fds > 0 ? try_fds(*m, sel) : WF_PENDING;
 		for (int i; rc == WF_PENDING && (i = pick_ready(*m, sel->cases, sel->n)) >= 0;)
 			rc = try_one(*m, sel->cases, i);
 		if (rc != WF_PENDING)
@@ -444,7 +479,16 @@ weft_selectv(struct weft_case *cases, int n)
 	m = wf_enter(otherwise >= 0 ? WF_CALL_N : WF_CALL_B); /* with a default it never waits */
 	if (unlikely(!m))
 		return -ENOTSUP;
-	rc = chans < 0 ? chans : select_cases(&m, &sel, chans, otherwise);
-	wf_leave(m);
+	if (chans > 0)
+		rc = wf_select_begin_fds(&m, &sel, otherwise < 0);
+	else
+		rc = chans;
+	if (rc >= 0) {
+		rc = select_cases(&m, &sel, chans, otherwise);
+		if (sel.fds > 0)
+			wf_select_end_fds(&m, &sel, otherwise < 0);
+	}
+	if (likely(m))
+		wf_leave(m);
 	return rc;
 }
