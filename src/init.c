@@ -154,6 +154,7 @@ set_up(void)
 	wf_main_done_hook = main_done;
 	wf_timer_fire_hook = wf_timer_fire;
 	wf_timer_gone_hook = wf_timer_gone;
+	wf_signal_hook = wf_signals_deliver;
 }
 
 /* ---- the start of a run */
@@ -431,6 +432,7 @@ end_run(struct wf_m *m)
 	wf_template_end();
 	wf_timers_flush();
 	wf_fds_flush(m);
+	wf_signals_flush();
 	wf_waitq_flush(m);
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());

@@ -29,6 +29,11 @@ WEFT_API ssize_t weft_write(int fd, const void *buf, size_t n); /* B; n, or -err
 WEFT_API ssize_t weft_readv(int fd, const struct iovec *iov, int count);  /* B; as weft_read */
 WEFT_API ssize_t weft_writev(int fd, const struct iovec *iov, int count); /* B; all, or -errno */
 
+/* B; as POSIX: at a place of a file, and from a file to any descriptor. Others go on meanwhile. */
+WEFT_API ssize_t weft_pread(int fd, void *buf, size_t n, off_t at);
+WEFT_API ssize_t weft_pwrite(int fd, const void *buf, size_t n, off_t at); /* n, or -errno */
+WEFT_API ssize_t weft_sendfile(int out, int in, off_t *at, size_t n); /* n, or fewer at the end */
+
 /* B; the events of POLLIN, POLLPRI, POLLOUT that have come, with POLLERR and POLLHUP; or -errno. */
 WEFT_API int weft_wait_fd(int fd, int events);
 
@@ -60,7 +65,21 @@ WEFT_API int weft_pipe(int fds[2]); /* B; 0 or -errno; [0] reads what [1] writes
 WEFT_API int weft_adopt_fd(int fd); /* B; fd, from now on weft's, or -errno */
 WEFT_API int weft_close_fd(int fd); /* B; who waits for it returns -ECANCELED */
 
+/* ---- children and signals */
+
+/* B; starts a program, found as a shell does; fds are to be its 0, 1 and 2 (NULL, or -1: the caller's).
+   envp NULL: the caller's. Its process id, or -errno. */
+WEFT_API pid_t weft_spawnp(const char *file, char *const argv[], char *const envp[],
+			   const int fds[3]);
+WEFT_API pid_t weft_waitpid(pid_t pid, int *status); /* B; pid, or -errno */
+
+/* N; a channel of int that receives signo each time it comes (those that come while it is full are
+   one). NULL: no such signal, or no memory. To free it ends that. */
+WEFT_API void *weft_signal_chan(int signo);
+
 #ifdef __cplusplus
 }
+#else
+#define weft_signal_chan(signo) ((weft_chan(int))weft_signal_chan(signo))
 #endif
 #endif

@@ -17,17 +17,18 @@
 
 /* Ranks, outermost first. */
 enum wf_rank {
-	WF_RANK_WORLD, /* one stop-the-world at a time: held across everything else */
-	WF_RANK_LEASE, /* one lease requester at a time: the world stopper asks under it */
-	WF_RANK_WAITQ, /* an address bucket: waiters, then ready needs nothing below held */
-	WF_RANK_LIMBO, /* memory on its way out */
-	WF_RANK_SCOPE, /* a tree of groups: a waiter enters it while it holds a queue's lock */
-	WF_RANK_POLL,  /* a descriptor's record: its lines */
-	WF_RANK_SCHED, /* idle Ms, all Ms; taken while deciding what an M does next */
-	WF_RANK_TIMER, /* a heap of timers: armed under any of the above */
-	WF_RANK_IDLEQ, /* the idle class: ageing moves from it to the global queue */
-	WF_RANK_GLOBQ, /* the global queue: leaf for everybody who submits */
-	WF_RANK_POOL,  /* G depot and stack depot: leaf */
+	WF_RANK_WORLD,  /* one stop-the-world at a time: held across everything else */
+	WF_RANK_LEASE,  /* one lease requester at a time: the world stopper asks under it */
+	WF_RANK_WAITQ,  /* an address bucket: waiters, then ready needs nothing below held */
+	WF_RANK_LIMBO,  /* memory on its way out */
+	WF_RANK_SCOPE,  /* a tree of groups: a waiter enters it while it holds a queue's lock */
+	WF_RANK_SIGNAL, /* signal channels: who is told of a signal */
+	WF_RANK_POLL,   /* a descriptor's record: its lines */
+	WF_RANK_SCHED,  /* idle Ms, all Ms; taken while deciding what an M does next */
+	WF_RANK_TIMER,  /* a heap of timers: armed under any of the above */
+	WF_RANK_IDLEQ,  /* the idle class: ageing moves from it to the global queue */
+	WF_RANK_GLOBQ,  /* the global queue: leaf for everybody who submits */
+	WF_RANK_POOL,   /* G depot and stack depot: leaf */
 	WF_RANK_COUNT,
 };
 

@@ -11,15 +11,19 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +36,9 @@
 #endif
 #ifndef TCP_ULP
 #define TCP_ULP 31
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* Linux 5.3 */
 #endif
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441 /* Linux 5.11 */
@@ -247,22 +254,41 @@ send_now(int fd, const struct iovec *iov, int n)
 
 /* A pipe whose reader is gone raises a signal for the thread. It is held back and taken away, unless
    one was there before. */
-static ssize_t
-writev_masked(int fd, const struct iovec *iov, int n, int flags)
+static void
+hold_sigpipe(sigset_t *old, bool *before)
 {
-	static const struct timespec none;
-	sigset_t pipe_only, old, waiting;
-	ssize_t rc;
+	sigset_t pipe_only, waiting;
 
 	sigemptyset(&pipe_only);
 	sigaddset(&pipe_only, SIGPIPE);
 	sigpending(&waiting);
-	pthread_sigmask(SIG_BLOCK, &pipe_only, &old);
+	*before = sigismember(&waiting, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_only, old);
+}
+
+static void
+drop_sigpipe(const sigset_t *old, bool raised)
+{
+	static const struct timespec none;
+	sigset_t pipe_only;
+
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	while (raised && sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+static ssize_t
+writev_masked(int fd, const struct iovec *iov, int n, int flags)
+{
+	sigset_t old;
+	bool before;
+	ssize_t rc;
+
+	hold_sigpipe(&old, &before);
 	rc = RETRY(pwritev2(fd, iov, n, -1, flags));
-	if (rc == -EPIPE && !sigismember(&waiting, SIGPIPE))
-		while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	drop_sigpipe(&old, rc == -EPIPE && !before);
 	return rc;
 }
 
@@ -517,4 +543,129 @@ ssize_t
 os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len)
 {
 	return RETRY(sendto(fd, buf, n, flags | MSG_DONTWAIT | MSG_NOSIGNAL, to, len));
+}
+
+/* ---- files */
+
+ssize_t
+os_pread(int fd, void *buf, size_t n, int64_t at)
+{
+	return RETRY(pread(fd, buf, n, at));
+}
+
+ssize_t
+os_pwrite(int fd, const void *buf, size_t n, int64_t at)
+{
+	return RETRY(pwrite(fd, buf, n, at));
+}
+
+ssize_t
+os_sendfile(int out, int in, int64_t *at, size_t n)
+{
+	off_t from = at ? *at : 0;
+	sigset_t old;
+	bool before;
+	ssize_t rc;
+
+	hold_sigpipe(&old, &before);
+	rc = RETRY(sendfile(out, in, at ? &from : NULL, n));
+	drop_sigpipe(&old, !before); /* it may have sent some, and been told of the end too */
+	if (at)
+		*at = from;
+	return rc;
+}
+
+int
+os_set_blocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? -errno : (int)result(fcntl(fd, F_SETFL, flags & ~O_NONBLOCK));
+}
+
+/* ---- children */
+
+/* Out of the way of the numbers that they are to become. */
+static int
+copies(const int fds[3], int copy[3])
+{
+	for (int i = 0; i < 3; i++)
+		copy[i] = -1;
+	for (int i = 0; fds && i < 3; i++)
+		if (fds[i] >= 0 && (copy[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3)) < 0)
+			return -errno;
+	return 0;
+}
+
+int
+os_spawn(const char *file, char *const argv[], char *const envp[], const int fds[3])
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int copy[3], rc = copies(fds, copy);
+	pid_t pid = -1;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	for (int i = 0; rc == 0 && i < 3; i++)
+		if (copy[i] >= 0)
+			rc = -posix_spawn_file_actions_adddup2(&actions, copy[i], i);
+	if (rc == 0)
+		rc = -posix_spawnp(&pid, file, &actions, &attr, argv, envp ? envp : environ);
+	for (int i = 0; i < 3; i++)
+		if (copy[i] >= 0)
+			close(copy[i]);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return rc < 0 ? rc : pid;
+}
+
+int
+os_pidfd(int pid)
+{
+	return fault("pidfd") ? -ENOSYS : (int)result(syscall(SYS_pidfd_open, pid, 0));
+}
+
+int
+os_waitpid(int pid, int *status, bool blocks)
+{
+	return (int)RETRY(waitpid(pid, status, blocks ? 0 : WNOHANG));
+}
+
+/* ---- signals */
+
+static void (*signal_fn)(int signo);
+static struct sigaction signal_before[65];
+
+static void
+on_signal(int signo)
+{
+	int saved = errno;
+
+	signal_fn(signo);
+	errno = saved;
+}
+
+int
+os_signal_catch(int signo, void (*fn)(int signo))
+{
+	struct sigaction ours = {.sa_flags = SA_RESTART | SA_ONSTACK};
+
+	if (signo < 1 || signo > 64)
+		return -EINVAL;
+	signal_fn = fn;
+	ours.sa_handler = on_signal;
+	return (int)result(sigaction(signo, &ours, &signal_before[signo]));
+}
+
+void
+os_signal_release(int signo)
+{
+	sigaction(signo, &signal_before[signo], NULL);
 }

@@ -78,4 +78,20 @@ ssize_t os_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *fro
 ssize_t os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to,
 		  socklen_t len);
 
+/* ---- files: may block */
+ssize_t os_pread(int fd, void *buf, size_t n, int64_t at);
+ssize_t os_pwrite(int fd, const void *buf, size_t n, int64_t at);
+ssize_t os_sendfile(int out, int in, int64_t *at, size_t n); /* at NULL: where in stands */
+int os_set_blocking(int fd);
+
+/* ---- children */
+/* fds: what becomes its 0, 1 and 2; -1, or fds NULL: the caller's. Its id, or -errno. */
+int os_spawn(const char *file, char *const argv[], char *const envp[], const int fds[3]);
+int os_pidfd(int pid);                             /* readable when it has ended */
+int os_waitpid(int pid, int *status, bool blocks); /* its id, 0: it runs, or -errno */
+
+/* ---- signals */
+int os_signal_catch(int signo, void (*fn)(int signo)); /* fn runs in a signal handler */
+void os_signal_release(int signo);                     /* as it was before */
+
 #endif

@@ -124,6 +124,12 @@ wf_poll_break(void)
 		os_poll_break((int)(uint32_t)open);
 }
 
+void
+wf_poll_count(int n)
+{
+	at_add_acqrel(&wf_poll.waiters, (uint32_t)n); /* acqrel: POLL-4 */
+}
+
 /* ---- the lines */
 
 void

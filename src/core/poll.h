@@ -23,7 +23,8 @@
  *         at the end of the run: by one of them (CLAIM-1).
  * POLL-2: nobody waits who has not looked at the kernel since the count had the value it has.
  * POLL-3: an event of another generation wakes nobody.
- * POLL-4: waiters is the number of those in line: all lines, exact while all locks are free.
+ * POLL-4: waiters is the number of those in line: all lines, exact while all locks are free; and of
+ *         open signal channels.
  */
 #ifndef WF_CORE_POLL_H
 #define WF_CORE_POLL_H
@@ -101,6 +102,9 @@ void wf_poll_break(void);
 /* f->lock held. */
 void wf_fd_link(struct wf_fd *f, enum wf_dir dir, struct wf_waiter *w);
 void wf_fd_unlink(struct wf_fd *f, enum wf_dir dir, struct wf_waiter *w);
+
+/* Something else than a descriptor that a break tells of is waited for, or n times no more. */
+void wf_poll_count(int n);
 
 /* No lock held: the number means another file from now on, or none. Everybody in line returns with
    result. Returns the generation. */

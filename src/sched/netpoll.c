@@ -23,6 +23,7 @@
 
 static const int64_t STALE_NS = 1000000; /* the last look is old */
 
+void (*wf_signal_hook)(struct wf_m *m);
 static wf_a32 polling; /* somebody looks without a wait: one at a time is enough */
 static wf_a64 last_ns; /* when somebody last looked */
 
@@ -72,7 +73,8 @@ wf_netpoll_end(struct wf_m *m, const struct wf_events *events)
 
 	if (events->n > 0) {
 		at_store_rlx(&last_ns, (uint64_t)os_now_ns()); /* rlx: a hint */
-		wf_poll_deliver(events, &ready);
+		if (wf_poll_deliver(events, &ready))
+			wf_signal_hook(m);
 		wf_ready_all(m, &ready);
 	}
 	at_add_acqrel(&wf_sched.firing, (uint32_t)-1); /* acqrel: all are submitted */
@@ -93,6 +95,8 @@ look(struct wf_m *m, int64_t until)
 	broken = wf_poll_deliver(&events, &ready);
 	any = ready.size > 0;
 	wf_ready_all(m, &ready);
+	if (broken)
+		wf_signal_hook(m);
 	at_add_acqrel(&wf_sched.firing, (uint32_t)-1); /* acqrel: as above */
 	if (broken && !nobody_attends() && !WF_MUTANT(MUT_POLL_NO_FORWARD))
 		wf_poll_break();                       /* NETP-2 */

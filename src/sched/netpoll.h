@@ -11,6 +11,9 @@ int wf_netpoll_open(void);
 /* A plain thread has stood in line: somebody will look. No lock held. */
 void wf_netpoll_joined(struct wf_m *m);
 
+/* After a break that a signal may have caused: set by init.c. */
+extern void (*wf_signal_hook)(struct wf_m *m);
+
 /* ---- for sched/ */
 bool wf_netpoll_unattended(void);     /* somebody waits, and nobody is in the kernel for it */
 bool wf_netpoll(struct wf_m *m);      /* a look without a wait; true: it woke some */

@@ -588,6 +588,10 @@ weft_chan_free(void *channel)
 
 	if (!ch)
 		return;
+	if (unlikely(ch->signal != NULL)) {
+		wf_signal_chan_free(ch);
+		return;
+	}
 	if (unlikely(ch->timer != NULL)) {
 		wf_timer_chan_free(ch);
 		return;

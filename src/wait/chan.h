@@ -57,7 +57,8 @@ struct wf_chan {
 	/* const */
 	uint64_t cap;
 	size_t elem_bytes;
-	struct weft_timer *timer; /* that sends here, or NULL: see time.c */
+	struct weft_timer *timer;  /* that sends here, or NULL: see time.c */
+	struct wf_sigchan *signal; /* that comes here, or NULL: see sigchan.c */
 	/* CHAN-1 */
 	uint64_t recv_at, send_at; /* places in the ring */
 	struct wf_waitlist recvs, sends;
@@ -170,6 +171,8 @@ bool wf_chan_take_back(struct wf_chan *ch, uint64_t *s);
 struct wf_chan *wf_chan_new(size_t elem_bytes, size_t cap, const char *where); /* NULL: no memory */
 /* In the runtime; returns what is to be given back outside. */
 struct wf_limbo *wf_chan_end(struct wf_m *m, struct wf_chan *ch);
+/* sigchan.c: a channel of a signal is freed. */
+void wf_signal_chan_free(struct wf_chan *ch);
 /* time.c: a channel with a timer is freed. */
 void wf_timer_chan_free(struct wf_chan *ch);
 

@@ -58,6 +58,10 @@ void wf_section_end(void);
 bool wf_fd_hold(struct wf_fd *f, uint32_t *generation);
 void wf_fd_release(struct wf_m **m, struct wf_fd *f, uint32_t generation);
 
+/* sigchan.c: what has come goes to the channels; the end of a run. */
+void wf_signals_deliver(struct wf_m *m);
+void wf_signals_flush(void);
+
 /* The end of a run: nobody waits, nobody has a turn. */
 void wf_fds_flush(struct wf_m *m);
 

@@ -684,3 +684,67 @@ os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *t
 	(void)fd, (void)buf, (void)n, (void)flags, (void)to, (void)len;
 	return -ENOSYS;
 }
+
+/* ---- files, children, signals */
+
+ssize_t
+os_pread(int fd, void *buf, size_t n, int64_t at)
+{
+	(void)fd, (void)buf, (void)n, (void)at;
+	return -ENOSYS;
+}
+
+ssize_t
+os_pwrite(int fd, const void *buf, size_t n, int64_t at)
+{
+	(void)fd, (void)buf, (void)n, (void)at;
+	return -ENOSYS;
+}
+
+ssize_t
+os_sendfile(int out, int in, int64_t *at, size_t n)
+{
+	(void)out, (void)in, (void)at, (void)n;
+	return -ENOSYS;
+}
+
+int
+os_set_blocking(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+int
+os_spawn(const char *file, char *const argv[], char *const envp[], const int fds[3])
+{
+	(void)file, (void)argv, (void)envp, (void)fds;
+	return -ENOSYS;
+}
+
+int
+os_pidfd(int pid)
+{
+	(void)pid;
+	return -ENOSYS;
+}
+
+int
+os_waitpid(int pid, int *status, bool blocks)
+{
+	(void)pid, (void)status, (void)blocks;
+	return -ENOSYS;
+}
+
+int
+os_signal_catch(int signo, void (*fn)(int signo))
+{
+	(void)signo, (void)fn;
+	return -ENOSYS;
+}
+
+void
+os_signal_release(int signo)
+{
+	(void)signo;
+}
