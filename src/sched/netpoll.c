@@ -139,11 +139,14 @@ wf_netpoll_nap(struct wf_m *m, int64_t ns)
 	if (!wf_netpoll_unattended())
 		return false;
 	now = os_now_ns();
+	ns = ns < STALE_NS
+		 ? ns
+		 : STALE_NS; /* nobody can call it back from there, or soon must it look */
 	if (is_stale(now)) {
 		look(m, now + ns);
 		at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
 	} else {
-		os_sleep_ns(ns < STALE_NS ? ns : STALE_NS);
+		os_sleep_ns(ns);
 	}
 	return true;
 }
