@@ -93,7 +93,7 @@ look(struct wf_m *m, int64_t until)
 	fence_seq();                  /* as there; and the break before the look: NETP-2 */
 	wf_netpoll_begin();
 	broken = wf_poll_deliver(&events, &ready);
-	any = ready.size > 0;
+	any = ready.size > 0 || broken; /* a signal may have made somebody runnable */
 	wf_ready_all(m, &ready);
 	if (broken)
 		wf_signal_hook(m);
@@ -139,14 +139,11 @@ wf_netpoll_nap(struct wf_m *m, int64_t ns)
 	if (!wf_netpoll_unattended())
 		return false;
 	now = os_now_ns();
-	ns = ns < STALE_NS
-		 ? ns
-		 : STALE_NS; /* nobody can call it back from there, or soon must it look */
 	if (is_stale(now)) {
 		look(m, now + ns);
 		at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
 	} else {
-		os_sleep_ns(ns);
+		os_sleep_ns(ns < STALE_NS ? ns : STALE_NS);
 	}
 	return true;
 }
