@@ -119,7 +119,7 @@ in_forked_child(void)
 	at_store_rlx(&wf_sched.phase, WF_ENDING); /* rlx: as above; never UP again */
 	wf_preempt_word_add(1);
 	if (m != &wf_m_unknown)
-		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
+		wf_lease_fork(m);
 	wf_fatal_dump_hook = NULL;
 }
 

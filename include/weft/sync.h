@@ -50,7 +50,7 @@ weft_lock(struct weft_mutex *mx)
 {
 	uint64_t nobody = 0;
 
-	if (__builtin_expect(__atomic_load_n(&weft_preempt_word, __ATOMIC_RELAXED) == 0, 1) &&
+	if (__builtin_expect(__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED) == 0, 1) &&
 	    __builtin_expect(__atomic_compare_exchange_n(&mx->word_, &nobody, WEFT_HERE_, 0,
 							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
 			     1))

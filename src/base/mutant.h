@@ -29,6 +29,7 @@ enum wf_mutant_id {
 	MUT_LEASE_UNSERIALISED,    /* two requesters at once */
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
+	MUT_LEASE_FORK,            /* a forked child keeps the lease that its parent had */
 	MUT_OFFER_NO_ID,           /* a taker believes that the offer is for the P it has in mind */
 	MUT_OFFER_BACK_BLIND,      /* the owner ends its offer by a store */
 	MUT_OFFER_HINT_LOST,       /* a hint is cleared, the lease not looked at again */

@@ -61,6 +61,7 @@ wf_offer_take_this(struct wf_p *p)
 	if (!m || at_load_rlx(&m->lease) != offered ||
 	    !at_cas_acqrel(&m->lease, &offered, WF_ASLEEP))
 		return false;
+	wf_asleep_add(1);
 	at_store_rlx(&p->m, NULL);  /* rlx: a hint for requesters */
 	at_bump(&p->n_handoffs, 1); /* rlx: ours for the moment */
 	return true;
@@ -178,6 +179,7 @@ pass_on(struct wf_m *m, struct wf_p *p)
 	/* acqrel: as wf_p_release; a requester that had asked loses */
 	if (at_xchg_acqrel(&m->lease, WF_ASLEEP) == WF_URGED)
 		wf_preempt_word_add(-1);
+	wf_asleep_add(1);
 	at_store_rlx(&m->p, NULL);  /* rlx: our own */
 	at_bump(&p->n_handoffs, 1); /* rlx: a counter */
 	wf_handoff(m, p);
@@ -218,6 +220,7 @@ weft_blocking_enter(void)
 		if (!wf_m_p(m) && at_cas_acqrel(&m->lease, &taken, WF_ASLEEP)) {
 			at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
 			wf_preempt_word_add(-1);
+			wf_asleep_add(1);
 		}
 	}
 	wf_leave(m);

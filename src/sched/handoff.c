@@ -6,10 +6,17 @@
 
 struct wf_lock wf_lease_lock = WF_LOCK_INIT(WF_RANK_LEASE);
 
-WF_EXPORT uint32_t weft_preempt_word = 1; /* no run is up */
+WF_EXPORT uint32_t weft_preempt_word = 1, weft_detour_word = 1; /* no run is up */
 
 void
 wf_preempt_word_add(int n)
+{
+	at_add_rlx((wf_a32 *)&weft_preempt_word, (uint32_t)n); /* rlx: hints */
+	at_add_rlx((wf_a32 *)&weft_detour_word, (uint32_t)n);
+}
+
+void
+wf_asleep_add(int n)
 {
 	at_add_rlx((wf_a32 *)&weft_preempt_word, (uint32_t)n); /* rlx: a hint for weft_checkpoint */
 }
@@ -56,9 +63,13 @@ wf_taken_ends(struct wf_m *m, enum wf_lease as)
 	uint32_t taken = WF_TAKEN, asleep = WF_ASLEEP;
 
 	/* acqrel: owner and end of the run: one of them ends it */
-	if (!at_cas_acqrel(&m->lease, &taken, as))
-		return at_cas_acqrel(&m->lease, &asleep, as); /* acqrel: as above */
-	at_add_rlx(&wf_sched.computing, (uint32_t)-1);        /* rlx: a limit */
+	if (!at_cas_acqrel(&m->lease, &taken, as)) {
+		if (!at_cas_acqrel(&m->lease, &asleep, as)) /* acqrel: as above */
+			return false;
+		wf_asleep_add(-1);
+		return true;
+	}
+	at_add_rlx(&wf_sched.computing, (uint32_t)-1); /* rlx: a limit */
 	wf_preempt_word_add(-1);
 	return true;
 }
@@ -215,6 +226,14 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 	}
 }
 
+void
+wf_lease_fork(struct wf_m *m)
+{
+	if (!WF_MUTANT(MUT_LEASE_FORK))
+		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
+	m->blocking = false;                        /* there is no P to offer */
+}
+
 /* ---- the requester's side; wf_lease_lock held */
 
 /* False: there is nothing to ask for, or the owner was faster. */
@@ -266,6 +285,8 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 			if (as == WF_TAKEN) {
 				at_add_rlx(&wf_sched.computing, 1); /* rlx: a limit */
 				wf_preempt_word_add(1);
+			} else {
+				wf_asleep_add(1);
 			}
 			return p;
 		}

@@ -120,8 +120,13 @@ void wf_lease_urge(struct wf_m *m);
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);
 
-/* Number of Ms that compute without a P, of urged ones, and of urgent goroutines that wait, and one
-   if no run is up: what weft_checkpoint and the short ways of locks in sync.h look at. */
+/* Number of Ms without a P, and of urged ones, of queued urgent goroutines, and one if no run is up:
+   what weft_checkpoint looks at. Those whose P was taken while they slept are left out where the
+   short ways of locks look (sync.h): they may go on without a P for a while. */
 void wf_preempt_word_add(int n);
+void wf_asleep_add(int n);
+
+/* The only thread of a forked child: from now on its calls find no runtime. */
+void wf_lease_fork(struct wf_m *m);
 
 #endif

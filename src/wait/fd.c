@@ -126,12 +126,12 @@ stand_in_line(struct wf_m **m, struct wf_fd *f, enum wf_dir dir)
 	wf_lock(&b->lock);
 	use = at_load_acq(&f->use); /* acq: as the CAS below */
 	do {
-		if (!(use & OURS) || (use & CLOSING) || !(use & BUSY << dir)) {
+		if (!(use & OURS) || (use & CLOSING) || !(use & (uint64_t)BUSY << dir)) {
 			wf_unlock(&b->lock);
 			return 0;
 		}
 		/* acqrel: seen by the end of the turn, or it is over */
-	} while (!at_cas_acqrel(&f->use, &use, use | LINE << dir));
+	} while (!at_cas_acqrel(&f->use, &use, use | (uint64_t)LINE << dir));
 	return wf_wait_at(m, b, key, &a, WF_WAIT_FD_TURN, true);
 }
 
@@ -146,7 +146,8 @@ hand_over(struct wf_m *m, struct wf_fd *f, enum wf_dir dir)
 	wf_lock(&b->lock);
 	a = wf_at_pop(b, key); /* FD-2 */
 	if (!a)
-		at_and_acqrel(&f->use, ~(uint64_t)(LINE << dir)); /* acqrel: under the lock */
+		at_and_acqrel(&f->use,
+			      ~(uint64_t)((uint64_t)LINE << dir)); /* acqrel: under the lock */
 	wf_unlock(&b->lock);
 	if (a)
 		wf_at_wake(m, a, WF_GIVEN);
@@ -177,7 +178,7 @@ wf_io_begin(struct wf_m **m, struct wf_io *io, int fd, enum wf_dir dir)
 			return begin_foreign(io);
 		if (unlikely(use & CLOSING))
 			return -EBADF;
-		if (unlikely(use & BUSY << dir)) {
+		if (unlikely(use & (uint64_t)BUSY << dir)) {
 			rc = stand_in_line(m, f, dir);
 			if (rc < 0)
 				return rc;
@@ -189,7 +190,7 @@ wf_io_begin(struct wf_m **m, struct wf_io *io, int fd, enum wf_dir dir)
 			continue;
 		}
 		/* acqrel: FD-2 */
-		if (likely(at_cas_acqrel(&f->use, &use, (use | BUSY << dir) + ONE)))
+		if (likely(at_cas_acqrel(&f->use, &use, (use | (uint64_t)BUSY << dir) + ONE)))
 			break;
 	}
 	io->ours = true;
@@ -208,24 +209,25 @@ wf_io_end(struct wf_m **m, struct wf_io *io)
 		return;
 	wf_tsan_release(f);
 	while (generation_of(use) == io->generation) {
-		if (unlikely(use & LINE << io->dir) && !WF_MUTANT(MUT_POLL_TURN_LOST)) {
+		if (unlikely(use & (uint64_t)LINE << io->dir) && !WF_MUTANT(MUT_POLL_TURN_LOST)) {
 			if (*m && hand_over(*m, f, io->dir))
 				return;
 			if (!*m) /* no run is up: nobody is in line */
 				at_and_acqrel(&f->use,
-					      ~(uint64_t)(LINE << io->dir)); /* acqrel: as there */
+					      ~((uint64_t)LINE << io->dir)); /* acqrel: as there */
 			use = at_load_rlx(&f->use);                          /* rlx: as above */
 			continue;
 		}
 		if (unlikely(use & CLOSING)) {
 			int rc;
 
-			if (drop(m, f, io->generation, BUSY << io->dir, &rc) && *m)
+			if (drop(m, f, io->generation, (uint64_t)BUSY << io->dir, &rc) && *m)
 				wake_closer(*m, f);
 			return;
 		}
 		/* acqrel: what was done in the turn; FD-2 */
-		if (at_cas_acqrel(&f->use, &use, (use & ~(uint64_t)(BUSY << io->dir)) - ONE))
+		if (at_cas_acqrel(&f->use, &use,
+				  (use & ~(uint64_t)((uint64_t)BUSY << io->dir)) - ONE))
 			return;
 	}
 }

@@ -122,6 +122,7 @@ TEST(preempt_word_is_as_before_after_the_run)
 		store(&up, 0);
 		EXPECT_EQ(weft_run(preempt_word_is_clear), 0);
 		EXPECT_EQ(load(&weft_preempt_word), 1);
+		EXPECT_EQ(load(&weft_detour_word), 1);
 	}
 }
 
@@ -143,6 +144,7 @@ TEST(preempt_word_is_as_before_after_hogs_were_left_behind)
 		EXPECT_EQ(weft_run(leave_hogs_behind), 0);
 		store(&stop, 1);
 		EXPECT_EQ(load(&weft_preempt_word), 1);
+		EXPECT_EQ(load(&weft_detour_word), 1);
 	}
 }
 

@@ -123,7 +123,7 @@ setup(bool fenced)
 	wf_sched.all_ms = m;
 	wf_sched.nm = 1;
 	wf_sched.computing.v = 1;
-	weft_preempt_word = 1;
+	weft_preempt_word = weft_detour_word = 1;
 	sim_name(&s.shared, "shared");
 }
 
@@ -143,7 +143,8 @@ static void
 check_end(void)
 {
 	SIM_CHECK(s.ended);
-	SIM_CHECK(weft_preempt_word == 0 && wf_sched.computing.v == 0 && wf_sched.nm == 0);
+	SIM_CHECK(weft_preempt_word == 0 && weft_detour_word == 0 && wf_sched.computing.v == 0 &&
+		  wf_sched.nm == 0);
 }
 
 SCENARIO(end_beside_n_call) = {

@@ -26,6 +26,12 @@ wf_m_attach(void)
 	return NULL;
 }
 
+void
+wf_say(const char *fmt, ...)
+{
+	sim_note("says %s", fmt);
+}
+
 /* Nothing is queued here: the M that is started finds a function to run at most. */
 int
 wf_m_start(struct wf_m *m, struct wf_p *p, bool spinning)
@@ -234,7 +240,7 @@ each_p(void *arg)
 static void
 check_end(void)
 {
-	uint32_t urged = 0, taken = 0;
+	uint32_t urged = 0, taken = 0, asleep = 0;
 
 	for (int i = 0; i < RIG_MS; i++) {
 		uint32_t lease = rig.m[i].lease.v;
@@ -242,8 +248,10 @@ check_end(void)
 		SIM_CHECK(lease != WF_ASKED);
 		urged += lease == WF_URGED;
 		taken += lease == WF_TAKEN;
+		asleep += lease == WF_ASLEEP;
 	}
-	SIM_CHECK(weft_preempt_word == urged + taken);
+	SIM_CHECK(weft_preempt_word == urged + taken + asleep);
+	SIM_CHECK(weft_detour_word == urged + taken);
 	SIM_CHECK(wf_sched.computing.v == taken);
 }
 
@@ -253,7 +261,7 @@ reset(uint32_t procs, bool fenced)
 	rig_reset(procs);
 	memset(&s, 0, sizeof(s));
 	wf_steal_order_init(procs);
-	weft_preempt_word = 0;
+	weft_preempt_word = weft_detour_word = 0;
 	wf_lease_lock.word.v = 0;
 	wf_sched.fenced = fenced;
 	wf_sched.held = fenced ? WF_FENCED : WF_HELD;
@@ -675,4 +683,31 @@ SCENARIO(offers_another_p) = {
 		{takes_idle_p0, NULL, false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_OFFER_NO_ID)},
+};
+
+/* ---- fork: in the child there is only this thread, and the words are as the others left them */
+
+static void
+forks(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	call_n();
+	weft_blocking_enter();
+	sim_quiet(true); /* from here on nobody else runs before this one has ended */
+	at_store_rlx(&wf_sched.phase, WF_ENDING);
+	wf_sched.forked = true;
+	wf_lease_fork(m);
+	SIM_CHECK(!wf_enter(WF_CALL_N));
+	SIM_CHECK(!wf_enter(WF_CALL_B));
+	weft_blocking_leave();
+	SIM_CHECK(at_load_rlx(&m->in_rt) == 0);
+}
+
+SCENARIO(owner_forks) = {
+    .setup = setup_blocks,
+    .threads = {{forks, &rig.m[0], false}, {requester, LAST_M, false}, {needs_p, NULL, false}},
+    .mutants = {SIM_MUTANT(MUT_LEASE_FORK)},
+    .blocked_ok = true,
 };
