@@ -490,7 +490,7 @@ os_open_read(const char *path)
 {
 	if (fault("open"))
 		return -EMFILE;
-	return result(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+	return open_to_read(path);
 }
 
 int
@@ -501,7 +501,7 @@ os_read(int fd, void *buf, size_t bytes)
 	if (fault("read"))
 		return -EIO;
 	do
-		n = read(fd, buf, bytes);
+		n = syscall(SYS_read, fd, buf, bytes);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : (int)n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_exit.c: the process ends while goroutines run, in every way; runs begin and end. */
+/* t_exit.c: the process ends while goroutines run, in every way; runs begin and end. not-tsan: its own end of
+   the process, beside threads that go on, hangs now and then. */
 #include "integ/helpers.h"
 
 #include <errno.h>
