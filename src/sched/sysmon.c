@@ -36,6 +36,7 @@ static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 enum {
 	BLOCKED_LOOKS = 2, /* in a row, with the same tick: it is no passing wait */
 	QUIET_LOOKS = 50,  /* looks without an event before backing off */
+	IDLE_COUNTS = 8,   /* a quiet look with every P idle counts for so many */
 	HURRY_LOOKS = 2,   /* at once, after a nap that was cut short; then back off again */
 	STILL_LOOKS = 2,   /* long ones, at which nobody had run: then it sleeps */
 	TRIM_SLOTS = 512,  /* stacks that give their pages back in one look: about a millisecond */
@@ -449,7 +450,7 @@ monitor_main(void *arg)
 		else if (hurry)
 			quiet = QUIET_LOOKS - HURRY_LOOKS;
 		else
-			quiet++;
+			quiet += all_idle() ? IDLE_COUNTS : 1;
 #ifdef WF_TORTURE
 		continue;
 #endif
