@@ -48,10 +48,11 @@ WEFT_API void weft_unlock_slow_(struct weft_mutex *);
 extern __inline__ __attribute__((__gnu_inline__, __always_inline__)) int
 weft_lock(struct weft_mutex *mx)
 {
-	uint64_t nobody = 0;
+	uint64_t w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED) == 0, 1) &&
-	    __builtin_expect(__atomic_compare_exchange_n(&mx->word_, &nobody, WEFT_HERE_, 0,
+	/* free: no holder stands above the flags */
+	if (__builtin_expect(!__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED) && w <= 7, 1) &&
+	    __builtin_expect(__atomic_compare_exchange_n(&mx->word_, &w, w | WEFT_HERE_, 0,
 							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
 			     1))
 		return 0;
@@ -61,10 +62,13 @@ weft_lock(struct weft_mutex *mx)
 extern __inline__ __attribute__((__gnu_inline__, __always_inline__)) void
 weft_unlock(struct weft_mutex *mx)
 {
-	uint64_t here = WEFT_HERE_;
+	uint64_t w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
+	uint64_t flags = w ^ WEFT_HERE_; /* if we have it */
 
-	if (__builtin_expect(!__atomic_compare_exchange_n(&mx->word_, &here, 0, 0, __ATOMIC_RELEASE,
-							  __ATOMIC_RELAXED),
+	/* 0: nobody waits; 2 and 3: somebody is awake for it already */
+	if (__builtin_expect(flags > 3 || flags == 1 ||
+				 !__atomic_compare_exchange_n(&mx->word_, &w, flags, 0,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED),
 			     0))
 		weft_unlock_slow_(mx);
 }
