@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * t_retake.c: the P is taken while a goroutine is outside; then comes each kind of call. Once in a
- * row and twice, on one P and two; beside stops of the world. fence-mode
+ * row and twice, on one P and two; beside stops of the world. fence-mode not-tsan
  */
 #include "integ/helpers.h"
 
