@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * t_retake.c: the P is taken while a goroutine is outside; then comes each kind of call. Once in a
- * row and twice, on one P and two; beside stops of the world. fence-mode not-tsan
+ * row and twice, on one P and two; beside stops of the world. fence-mode
  */
 #include "integ/helpers.h"
 
@@ -16,20 +16,6 @@ static struct weft_mutex mutex;
 static struct weft_sem sem;
 static struct weft_cond cond;
 
-/* Outside until the P is gone: somebody always waits for one. */
-static void
-lose_p(void)
-{
-	while (load(&wf_m()->lease.v) != WF_TAKEN)
-		;
-}
-
-static bool
-has_lost(void)
-{
-	return load(&wf_m()->lease.v) == WF_TAKEN;
-}
-
 static int
 wants_a_p(void)
 {
@@ -42,6 +28,23 @@ static int
 nothing(void)
 {
 	return 0;
+}
+
+static bool
+has_lost(void)
+{
+	uint32_t lease = load(&wf_m()->lease.v);
+
+	return lease == WF_TAKEN || lease == WF_ASLEEP;
+}
+
+/* Outside until the P is gone: somebody waits at just that one. */
+static void
+lose_p(void)
+{
+	EXPECT(weft_go(nothing) > 0);
+	while (!has_lost())
+		;
 }
 
 /* ---- N calls: they go on without a P, and change nothing in that */
