@@ -42,9 +42,10 @@ struct weft_case {
 	int kind_; /* enum weft_case_kind */
 	void *chan_;
 	void *elem_;
-	int *ok_;
-	int64_t arg_;
-	uintptr_t private_[6];
+	union {
+		int *ok_;     /* of a RECV */
+		int64_t arg_; /* of the last three: nanoseconds, or a descriptor */
+	};
 };
 
 /* The index of the case that fired, or -errno. */

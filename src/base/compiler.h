@@ -11,9 +11,14 @@
 
 enum { WF_CACHE_LINE = 64 }; /* bytes; x86-64 and the aarch64 cores in use */
 
-#define likely(x)       __builtin_expect(!!(x), 1)
-#define unlikely(x)     __builtin_expect(!!(x), 0)
-#define WF_NOINLINE     __attribute__((noinline))
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define WF_NOINLINE __attribute__((noinline))
+#ifdef __clang__ /* makes no variants of a function for the arguments it finds */
+#define WF_NOCLONE WF_NOINLINE
+#else
+#define WF_NOCLONE __attribute__((noinline, noclone))
+#endif
 #define WF_COLD         __attribute__((noinline, cold))
 #define WF_INLINE       static inline __attribute__((always_inline))
 #define WF_NORETURN     __attribute__((noreturn))

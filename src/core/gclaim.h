@@ -10,8 +10,9 @@
  *
  * CLAIM-1: open -> closed once per wait, by CAS.
  * CLAIM-2: only the winner readies (GST-2).
- * WAIT-4: opened by a read-modify-write before the cancelled and expired flags are read; who sets a
- *         flag looks at the claim after that. One of the two sees the other.
+ * WAIT-4: a wait that its scopes can end is opened by a read-modify-write before the cancelled and
+ *         expired flags are read; who sets a flag looks at the claim after that. One of the two sees
+ *         the other.
  */
 #ifndef WF_CORE_GCLAIM_H
 #define WF_CORE_GCLAIM_H
@@ -39,7 +40,10 @@ wf_claim_next(struct wf_g *g, bool scoped)
 WF_INLINE void
 wf_claim_open(struct wf_g *g, uint32_t n)
 {
-	at_xchg_acqrel(&g->claim, n); /* acqrel: WAIT-4 */
+	if (n & WF_CLAIM_SCOPED)
+		at_xchg_acqrel(&g->claim, n); /* acqrel: WAIT-4 */
+	else
+		at_store_rel(&g->claim, n); /* rel: its wakers come by a queue that is locked yet */
 }
 
 /* By a waker: true for exactly one of them. */

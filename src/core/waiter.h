@@ -25,8 +25,7 @@ struct wf_waiter {
 	void *elem;
 	uint32_t number; /* of the claim; 0: who finds it in the queue is its only waker */
 	/* under the queue's lock */
-	wf_a8 linked;   /* atomic */
-	uint16_t order; /* select.c: the place of this case in the order of the locks */
+	wf_a8 linked; /* atomic */
 	struct wf_waiter *next, *prev;
 	/* written by who took it from the queue */
 	int result;

@@ -290,7 +290,7 @@ commit(struct wf_g *g, void *arg)
 
 /* The channel is locked with state s and the operation has to wait: its result, or the verdict of
    the scopes, or WF_PENDING: to be tried again. */
-static int
+WF_INLINE int
 wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
 	struct wf_g *g = wf_me(*m);
@@ -331,8 +331,11 @@ wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
 
 /* ---- send and receive */
 
-/* The channel is locked with state s: the whole operation, and the end of the call. */
-WF_INLINE int
+/* The channel is locked with state s, and the operation is not done at once by the short way: the
+   whole of it, and the end of the call. One function, and one frame, for both directions: the
+   processor predicts a return by the calls made last, and after a switch those were made by the
+   peer. */
+static WF_NOCLONE int
 operate(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
 	struct wf_waiter *peer;
@@ -355,19 +358,6 @@ operate(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	}
 	wf_leave(m);
 	return rc;
-}
-
-/* Not done at once by the short way. */
-static WF_NOINLINE int
-send_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, const void *elem)
-{
-	return operate(m, ch, s, (void *)(uintptr_t)elem, true);
-}
-
-static WF_NOINLINE int
-recv_slow(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem)
-{
-	return operate(m, ch, s, elem, false);
 }
 
 static WF_COLD int
@@ -393,7 +383,7 @@ weft_chan_send(void *channel, const void *elem)
 	p = wf_m_p(m);
 	s = wf_chan_lock(p, ch);
 	if (unlikely((s & (WF_CH_CLOSED | WF_CH_RECVS)) || wf_chan_fill(s) >= ch->cap))
-		return send_slow(m, ch, s, elem);
+		return operate(m, ch, s, (void *)(uintptr_t)elem, true);
 	ring_put(ch, elem);
 	wf_chan_unlock(p, ch, s + WF_CH_ONE);
 	if (WF_MUTANT(MUT_CHAN_TOUCH_UNLOCKED))
@@ -415,7 +405,7 @@ weft_chan_recv(void *channel, void *elem)
 	p = wf_m_p(m);
 	s = wf_chan_lock(p, ch);
 	if (unlikely((s & WF_CH_SENDS) || wf_chan_fill(s) == 0))
-		return recv_slow(m, ch, s, elem);
+		return operate(m, ch, s, elem, false);
 	ring_take(ch, elem);
 	wf_chan_unlock(p, ch, s - WF_CH_ONE);
 	wf_leave(m);
@@ -649,9 +639,12 @@ leave_channels(struct wf_g *g, void *m)
 		struct wf_select *sel = (void *)(uintptr_t)g->wait_on;
 
 		for (int i = 0; i < sel->n; i++)
-			wf_chan_leave(NULL, sel->cases[i].chan_,
-				      sel->cases[i].kind_ == WEFT_CASE_SEND,
-				      wf_case_waiter(&sel->cases[i]));
+			if (wf_case_is_chan(&sel->cases[i]))
+				wf_chan_leave(NULL, sel->cases[i].chan_,
+					      sel->cases[i].kind_ == WEFT_CASE_SEND,
+					      &sel->places[i].w);
+		if (!thread)
+			free(sel->heap); /* it will not be back */
 	}
 	if (thread) {
 		g->flags |= WF_G_OVER; /* what wf_scope_verdict tells it */

@@ -76,24 +76,37 @@ struct wf_chan_wait {
 	uint64_t unlock; /* ... which stores this state */
 };
 
+/* What a select knows of one of its cases beyond what the caller says. */
+struct wf_place {
+	struct wf_waiter w;
+	struct wf_fd *fd;    /* selfd.c: the record of the descriptor, ... */
+	uint32_t generation; /* ... which one that is, ... */
+	bool held;           /* ... and whether it stays that one */
+	uint16_t order;      /* the case at this place in the order of the addresses */
+	uint64_t seen;       /* the state of the channel, or the descriptor's count of events */
+};
+
 /* The same for a select; g->wait_on for WF_WAIT_SELECT. */
 struct wf_select {
 	struct weft_case *cases;
+	struct wf_place *places; /* one for each case */
+	void *heap;              /* where they are, if there are many */
 	int n;
+	int chans;     /* cases with a channel */
+	int fds;       /* cases that wait for a descriptor: see selfd.c */
+	int otherwise; /* the default, or -1 */
+	int after;     /* the WEFT_AFTER that is due first, or -1 ... */
+	int64_t until; /* ... and when; WF_NEVER: there is none */
 	uint32_t number;
-	struct wf_p *p; /* as above */
 	bool biased;    /* all channels are held by p's bias */
-	int64_t until;  /* when the earliest WEFT_AFTER is due; WF_NEVER: there is none ... */
-	int after;      /* ... and which case that is */
-	int fds;        /* cases that wait for a descriptor: see selfd.c */
+	struct wf_p *p; /* as above */
 };
 
-WF_INLINE struct wf_waiter *
-wf_case_waiter(struct weft_case *c)
+WF_INLINE bool
+wf_case_is_chan(const struct weft_case *c)
 {
-	return (struct wf_waiter *)c->private_;
+	return (c->kind_ == WEFT_CASE_RECV || c->kind_ == WEFT_CASE_SEND) && c->chan_;
 }
-_Static_assert(sizeof(struct wf_waiter) <= sizeof(((struct weft_case *)0)->private_), "fits");
 
 /* ---- the word */
 

@@ -6,7 +6,7 @@
  * A look without locks comes first: if cases seem ready, one of them, chosen evenly, is tried
  * under its own channel's lock alone. Only when none is does a select lock all its channels, in
  * the order of their addresses, look again, stand in all their lines, and park. What that takes
- * is in the private words of the cases, so nothing is allocated.
+ * is on the stack of the one that selects; only for more than MANY cases is it allocated.
  *
  * SEL-1: exactly one case fires: who delivers has won the claim (CLAIM-1), and a case done at once
  *        is done before any other is enqueued.
@@ -26,14 +26,13 @@
 #include "wait/selfd.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-enum { CASES_MAX = 65535 };
-
-static bool
-is_chan(const struct weft_case *c)
-{
-	return (c->kind_ == WEFT_CASE_RECV || c->kind_ == WEFT_CASE_SEND) && c->chan_;
-}
+enum {
+	CASES_MAX = 65535,
+	FEW = 8,
+	MANY = 64, /* a smallest stack has room for so many places */
+};
 
 static bool
 looks_ready(const struct weft_case *c, uint64_t s)
@@ -58,7 +57,7 @@ pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
 	for (int i = 0; i < n; i++) {
 		const struct weft_case *c = &cases[i];
 
-		if (!is_chan(c) || !looks_ready(c, state_of(c)))
+		if (!wf_case_is_chan(c) || !looks_ready(c, state_of(c)))
 			continue;
 		if (++ready == 1 || wf_rand_below(&m->rand, ready) == 0)
 			pick = i;
@@ -68,18 +67,19 @@ pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
 
 /* The default may be taken: SEL-5. One channel need not be read twice. */
 static bool
-pick_default(struct weft_case *cases, int n, int chans)
+pick_default(struct wf_select *sel)
 {
-	for (int round = 0; round < (chans > 1 ? 2 : 1); round++)
-		for (int i = 0; i < n; i++) {
+	for (int round = 0; round < (sel->chans > 1 ? 2 : 1); round++)
+		for (int i = 0; i < sel->n; i++) {
+			const struct weft_case *c = &sel->cases[i];
 			uint64_t s;
 
-			if (!is_chan(&cases[i]))
+			if (!wf_case_is_chan(c))
 				continue;
-			s = state_of(&cases[i]);
-			if (looks_ready(&cases[i], s) || (round > 0 && s != cases[i].private_[0]))
+			s = state_of(c);
+			if (looks_ready(c, s) || (round > 0 && s != sel->places[i].seen))
 				return false;
-			cases[i].private_[0] = s;
+			sel->places[i].seen = s;
 		}
 	return true;
 }
@@ -104,31 +104,34 @@ fired(struct weft_case *cases, int i, int result)
 
 /* ---- the channels in the order of their addresses */
 
-static struct wf_waiter *
-place(struct wf_select *sel, int k)
-{
-	return wf_case_waiter(&sel->cases[k]);
-}
-
 static struct weft_case *
 nth(struct wf_select *sel, int k)
 {
-	return &sel->cases[place(sel, k)->order];
+	return &sel->cases[sel->places[k].order];
+}
+
+static uintptr_t
+address(const struct wf_select *sel, int k)
+{
+	int i = sel->places[k].order;
+
+	return (uintptr_t)(wf_select_is_fd(&sel->cases[i]) ? (void *)sel->places[i].fd
+							   : sel->cases[i].chan_);
 }
 
 static bool
-comes_after(struct wf_select *sel, int a, int b)
+comes_after(const struct wf_select *sel, int a, int b)
 {
-	return (uintptr_t)nth(sel, a)->chan_ > (uintptr_t)nth(sel, b)->chan_;
+	return address(sel, a) > address(sel, b);
 }
 
 static void
 swap(struct wf_select *sel, int a, int b)
 {
-	uint16_t t = place(sel, a)->order;
+	uint16_t t = sel->places[a].order;
 
-	place(sel, a)->order = place(sel, b)->order;
-	place(sel, b)->order = t;
+	sel->places[a].order = sel->places[b].order;
+	sel->places[b].order = t;
 }
 
 static void
@@ -148,7 +151,7 @@ static void
 sort_by_address(struct wf_select *sel)
 {
 	for (int i = 0; i < sel->n; i++)
-		place(sel, i)->order = (uint16_t)i;
+		sel->places[i].order = (uint16_t)i;
 	for (int i = sel->n / 2 - 1; i >= 0; i--)
 		sift_down(sel, i, sel->n);
 	for (int i = sel->n - 1; i > 0; i--) {
@@ -164,7 +167,7 @@ next_chan(struct wf_select *sel, int *k, const struct wf_chan *before)
 	while (*k < sel->n) {
 		struct weft_case *c = nth(sel, (*k)++);
 
-		if (is_chan(c) && c->chan_ != before)
+		if (wf_case_is_chan(c) && c->chan_ != before)
 			return c->chan_;
 	}
 	return NULL;
@@ -181,7 +184,8 @@ lock_all_biased(struct wf_p *p, struct wf_select *sel)
 	for (int i = 0; i < sel->n; i++) {
 		struct wf_chan *ch = sel->cases[i].chan_;
 
-		if (is_chan(&sel->cases[i]) && at_load_rlx(&ch->owner) != p) { /* rlx: as there */
+		if (wf_case_is_chan(&sel->cases[i]) &&
+		    at_load_rlx(&ch->owner) != p) {      /* rlx: as there */
 			at_store_rel(&p->in_chan, NULL); /* rel: nothing was done in there */
 			return false;
 		}
@@ -278,15 +282,16 @@ enqueue(struct wf_select *sel, struct wf_g *g)
 	for (int i = 0; i < sel->n; i++) {
 		struct weft_case *c = &sel->cases[i];
 		struct wf_chan *ch = c->chan_;
-		struct wf_waiter *w = wf_case_waiter(c);
+		struct wf_waiter *w = &sel->places[i].w;
 		bool sends = c->kind_ == WEFT_CASE_SEND;
 		uint64_t flag = sends ? WF_CH_SENDS : WF_CH_RECVS;
 
 		wf_waiter_init(w, g, sel->number);
-		if (wf_select_is_fd(c))
-			wf_select_enqueue_fd(c);
-		if (!is_chan(c))
+		if (unlikely(!wf_case_is_chan(c))) {
+			if (wf_select_is_fd(c))
+				wf_select_enqueue_fd(sel, i);
 			continue;
+		}
 		w->elem = c->elem_;
 		wf_waiter_push(sends ? &ch->sends : &ch->recvs, w); /* WAIT-1 */
 		/* rlx: it is ours; CHAN-4 */
@@ -316,21 +321,14 @@ dequeue(struct wf_p *p, struct wf_select *sel)
 
 	for (int i = 0; i < sel->n; i++) {
 		struct weft_case *c = &sel->cases[i];
-		struct wf_waiter *w = wf_case_waiter(c);
+		struct wf_waiter *w = &sel->places[i].w;
 
-		if (wf_select_is_fd(c))
-			wf_select_dequeue_fd(c);
-		else if (!is_chan(c))
-			continue;
-		if (w->result != WF_PENDING) {
+		if (sel->fds > 0 && wf_select_is_fd(c))
+			wf_select_dequeue_fd(sel, i);
+		if (w->result != WF_PENDING)
 			winner = i;
-			continue;
-		}
-		if (wf_select_is_fd(c))
-			continue;
-		if (WF_MUTANT(MUT_CHAN_LOSER_STAYS))
-			continue;
-		wf_chan_leave(p, c->chan_, c->kind_ == WEFT_CASE_SEND, w);
+		else if (wf_case_is_chan(c) && !WF_MUTANT(MUT_CHAN_LOSER_STAYS))
+			wf_chan_leave(p, c->chan_, c->kind_ == WEFT_CASE_SEND, w);
 	}
 	return winner;
 }
@@ -342,7 +340,7 @@ is_due(const struct wf_select *sel)
 }
 
 /* Nothing seems ready: wait. WF_PENDING: to be tried again. */
-static int
+WF_INLINE int
 wait_for_any(struct wf_m **m, struct wf_select *sel)
 {
 	struct wf_g *g = wf_me(*m);
@@ -367,9 +365,9 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	*m = wf_park(*m, commit, sel, WF_WAIT_SELECT, sel);
 	rc = dequeue(wf_m_p(*m), sel);
 	if (rc >= 0 && wf_select_is_fd(&sel->cases[rc])) /* an event, or it was closed */
-		return wf_case_waiter(&sel->cases[rc])->result < 0 ? -ECANCELED : WF_PENDING;
+		return sel->places[rc].w.result < 0 ? -ECANCELED : WF_PENDING;
 	if (rc >= 0)
-		return fired(sel->cases, rc, wf_case_waiter(&sel->cases[rc])->result);
+		return fired(sel->cases, rc, sel->places[rc].w.result);
 	if (is_due(sel) && sel->until <= wf_scope_deadline(g)) /* of two that are past, the first */
 		return sel->after;
 	rc = wf_scope_verdict(g);
@@ -378,56 +376,52 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	return rc < 0 ? rc : WF_PENDING;
 }
 
-/* What the cases are: the number of channels and descriptors; the default in *otherwise, or -1; or -errno. */
-static int
-survey(const struct weft_case *cases, int n, int *otherwise)
+/* A case that is neither a receive nor a send. 0 or -EINVAL. */
+static WF_NOINLINE int
+survey_other(struct wf_select *sel, int i)
+{
+	const struct weft_case *c = &sel->cases[i];
+
+	switch ((enum weft_case_kind)c->kind_) {
+	case WEFT_CASE_DEFAULT:
+		if (sel->otherwise >= 0)
+			return -EINVAL;
+		sel->otherwise = i;
+		return 0;
+	case WEFT_CASE_NEVER:
+		return 0;
+	case WEFT_CASE_AFTER:
+		if (sel->after < 0 || c->arg_ < sel->cases[sel->after].arg_)
+			sel->after = i;
+		return 0;
+	case WEFT_CASE_READABLE:
+	case WEFT_CASE_WRITABLE:
+		sel->fds++;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* What the cases are. 0 or -EINVAL. */
+WF_INLINE int
+survey(struct wf_select *sel)
 {
 	int chans = 0;
 
-	*otherwise = -1;
-	for (int i = 0; i < n; i++) {
-		switch ((enum weft_case_kind)cases[i].kind_) {
-		case WEFT_CASE_RECV:
-		case WEFT_CASE_SEND:
-			chans += cases[i].chan_ != NULL;
-			break;
-		case WEFT_CASE_DEFAULT:
-			if (*otherwise >= 0)
-				return -EINVAL;
-			*otherwise = i;
-			break;
-		case WEFT_CASE_NEVER:
-		case WEFT_CASE_AFTER:
-			break;
-		case WEFT_CASE_READABLE:
-		case WEFT_CASE_WRITABLE:
-			chans++;
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	return chans;
-}
-
-/* The WEFT_AFTER that is due first. The clock is read only if there is one. */
-static void
-find_after(struct wf_select *sel)
-{
-	int64_t least = 0;
-
-	sel->after = -1;
-	sel->until = WF_NEVER;
+	if (sel->n < 0 || sel->n > CASES_MAX || (!sel->cases && sel->n > 0))
+		return -EINVAL;
 	for (int i = 0; i < sel->n; i++) {
 		const struct weft_case *c = &sel->cases[i];
+		int rc;
 
-		if (c->kind_ == WEFT_CASE_AFTER && (sel->after < 0 || c->arg_ < least)) {
-			sel->after = i;
-			least = c->arg_;
-		}
+		if (likely(c->kind_ == WEFT_CASE_RECV || c->kind_ == WEFT_CASE_SEND))
+			chans += c->chan_ != NULL;
+		else if ((rc = survey_other(sel, i)) < 0)
+			return rc;
 	}
-	if (sel->after >= 0)
-		sel->until = wf_time_after(os_now_ns(), least);
+	sel->chans = chans;
+	return 0;
 }
 
 /* A descriptor that is ready, unless a channel is and it is that one's turn. */
@@ -441,9 +435,9 @@ try_fds(struct wf_m *m, struct wf_select *sel)
 	return i;
 }
 
-/* In the runtime. chans and otherwise as of survey. */
-static int
-select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
+/* In the runtime. In the frame of its caller: see operate in chan.c. */
+WF_INLINE int
+select_cases(struct wf_m **m, struct wf_select *sel)
 {
 	int rc;
 
@@ -455,40 +449,74 @@ select_cases(struct wf_m **m, struct wf_select *sel, int chans, int otherwise)
 			return rc;
 		if (is_due(sel)) /* SEL-6 */
 			return sel->after;
-		if (otherwise < 0)
-			rc = chans > 0 || sel->until != WF_NEVER
+		if (sel->otherwise < 0)
+			rc = sel->chans + sel->fds > 0 || sel->until != WF_NEVER
 				 ? wait_for_any(m, sel)
 				 : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
-		else if (pick_default(sel->cases, sel->n, chans))
-			return otherwise;
+		else if (pick_default(sel))
+			return sel->otherwise;
 	} while (rc == WF_PENDING);
+	return rc;
+}
+
+/* sel has its places. rc: of the survey. */
+WF_INLINE int
+surveyed(struct wf_select *sel, int rc)
+{
+	struct wf_m *m;
+
+	if (sel->after >= 0) /* the clock is read only then */
+		sel->until = wf_time_after(os_now_ns(), sel->cases[sel->after].arg_);
+	m = wf_enter(sel->otherwise >= 0 ? WF_CALL_N
+					 : WF_CALL_B); /* with a default it never waits */
+	if (unlikely(!m))
+		return -ENOTSUP;
+	if (sel->fds > 0 && rc == 0)
+		rc = wf_select_begin_fds(&m, sel);
+	if (likely(rc == 0)) {
+		rc = select_cases(&m, sel);
+		if (sel->fds > 0)
+			wf_select_end_fds(&m, sel);
+	}
+	if (likely(m))
+		wf_leave(m);
+	return rc;
+}
+
+static WF_NOINLINE int
+select_many(struct wf_select *sel, int rc)
+{
+	struct wf_place many[MANY];
+
+	sel->places = many;
+	return surveyed(sel, rc);
+}
+
+/* What would wait for ever needs no places; nothing else is left behind if its run ends: see
+   wf_chans_flush. */
+static WF_COLD int
+select_more(struct wf_select *sel, int rc)
+{
+	if (rc == 0 && (sel->chans + sel->fds > 0 || sel->after >= 0)) {
+		sel->heap = malloc((size_t)sel->n * sizeof(*sel->places));
+		if (!sel->heap)
+			return -ENOMEM;
+		sel->places = sel->heap;
+	}
+	rc = surveyed(sel, rc);
+	free(sel->heap);
 	return rc;
 }
 
 WF_EXPORT int
 weft_selectv(struct weft_case *cases, int n)
 {
-	struct wf_select sel = {.cases = cases, .n = n};
-	int otherwise = -1, chans = -EINVAL, rc;
-	struct wf_m *m;
+	struct wf_place few[FEW];
+	struct wf_select sel = {
+	    .cases = cases, .places = few, .n = n, .otherwise = -1, .after = -1, .until = WF_NEVER};
+	int rc = survey(&sel);
 
-	if (n >= 0 && n <= CASES_MAX && (cases || n == 0))
-		chans = survey(cases, n, &otherwise);
-	if (chans >= 0)
-		find_after(&sel);
-	m = wf_enter(otherwise >= 0 ? WF_CALL_N : WF_CALL_B); /* with a default it never waits */
-	if (unlikely(!m))
-		return -ENOTSUP;
-	if (chans > 0)
-		rc = wf_select_begin_fds(&m, &sel, otherwise < 0);
-	else
-		rc = chans;
-	if (rc >= 0) {
-		rc = select_cases(&m, &sel, chans, otherwise);
-		if (sel.fds > 0)
-			wf_select_end_fds(&m, &sel, otherwise < 0);
-	}
-	if (likely(m))
-		wf_leave(m);
-	return rc;
+	if (likely(n <= FEW || rc < 0))
+		return surveyed(&sel, rc);
+	return n <= MANY ? select_many(&sel, rc) : select_more(&sel, rc);
 }

@@ -6,9 +6,6 @@
  * stands in the lines of the records, as those who read do (fd.c), under all locks of all its
  * cases. An event says that it is worth while to ask again, no more.
  *
- * The fields of such a case that are a channel's otherwise: chan_ is the record, elem_ the count of
- * events before the kernel was asked, ok_ the generation, with one bit more if the record is held.
- *
  * SELFD-1: a select waits for a descriptor only if the kernel has said, since the count had the
  *          value it has, that it is not ready (POLL-2).
  */
@@ -17,78 +14,52 @@
 
 #include <errno.h>
 
-static const uintptr_t HELD = (uintptr_t)1 << 32;
-
-static struct wf_fd *
-record(const struct weft_case *c)
-{
-	return c->chan_;
-}
-
 static enum wf_dir
 direction(const struct weft_case *c)
 {
 	return c->kind_ == WEFT_CASE_READABLE ? WF_READ : WF_WRITE;
 }
 
-static uint32_t
-generation(const struct weft_case *c)
-{
-	return (uint32_t)(uintptr_t)c->ok_;
-}
-
-static bool
-is_held(const struct weft_case *c)
-{
-	return (uintptr_t)c->ok_ & HELD;
-}
-
 /* ---- begin and end */
 
 static int
-begin(struct weft_case *c, bool waits)
+begin(struct wf_place *at, int64_t number, bool waits)
 {
-	int fd = c->arg_ < 0 || c->arg_ > INT32_MAX ? -1 : (int)c->arg_;
+	int fd = number < 0 || number > INT32_MAX ? -1 : (int)number;
 	struct wf_fd *f = wf_fd_of(fd);
-	uintptr_t held = 0;
-	uint32_t gen;
 
-	c->chan_ = f;
+	at->fd = f;
 	if (!f)
 		return -EBADF;
-	if (waits && wf_fd_hold(f, &gen))
-		held = HELD;
-	else
-		gen = at_load_rlx(&f->generation); /* rlx: of a foreign one, or it is only asked */
-	c->ok_ = (int *)(held | gen);
+	at->held = waits && wf_fd_hold(f, &at->generation);
+	if (!at->held) /* rlx: of a foreign one, or it is only asked */
+		at->generation = at_load_rlx(&f->generation);
 	return 0;
 }
 
 int
-wf_select_begin_fds(struct wf_m **m, struct wf_select *sel, bool waits)
+wf_select_begin_fds(struct wf_m **m, struct wf_select *sel)
 {
 	int rc = 0;
 
 	for (int i = 0; i < sel->n; i++) {
 		if (!wf_select_is_fd(&sel->cases[i]))
 			continue;
-		sel->cases[i].chan_ = NULL;
-		sel->cases[i].ok_ = NULL;
-		sel->fds++;
+		sel->places[i].held = false;
 		if (rc == 0)
-			rc = begin(&sel->cases[i], waits);
+			rc = begin(&sel->places[i], sel->cases[i].arg_, sel->otherwise < 0);
 	}
 	if (rc < 0)
-		wf_select_end_fds(m, sel, waits);
+		wf_select_end_fds(m, sel);
 	return rc;
 }
 
 void
-wf_select_end_fds(struct wf_m **m, struct wf_select *sel, bool waits)
+wf_select_end_fds(struct wf_m **m, struct wf_select *sel)
 {
-	for (int i = 0; waits && i < sel->n; i++)
-		if (wf_select_is_fd(&sel->cases[i]) && is_held(&sel->cases[i]))
-			wf_fd_release(m, record(&sel->cases[i]), generation(&sel->cases[i]));
+	for (int i = 0; i < sel->n; i++)
+		if (wf_select_is_fd(&sel->cases[i]) && sel->places[i].held)
+			wf_fd_release(m, sel->places[i].fd, sel->places[i].generation);
 }
 
 /* ---- ask */
@@ -100,15 +71,15 @@ wf_select_look_fds(struct wf_m *m, struct wf_select *sel)
 	int pick = WF_PENDING;
 
 	for (int i = 0; i < sel->n; i++) {
-		struct weft_case *c = &sel->cases[i];
-		enum wf_dir dir = direction(c);
+		struct wf_place *at = &sel->places[i];
+		enum wf_dir dir = direction(&sel->cases[i]);
 		int rc;
 
-		if (!wf_select_is_fd(c))
+		if (!wf_select_is_fd(&sel->cases[i]))
 			continue;
 		/* acq: before the kernel is asked: SELFD-1, FD-3 */
-		c->elem_ = (void *)(uintptr_t)at_load_acq(&record(c)->count[dir]);
-		rc = os_poll_now(record(c)->fd, dir == WF_READ ? OS_IN : OS_OUT);
+		at->seen = at_load_acq(&at->fd->count[dir]);
+		rc = os_poll_now(at->fd->fd, dir == WF_READ ? OS_IN : OS_OUT);
 		if (rc < 0)
 			return rc;
 		if (rc > 0 && (++ready == 1 || wf_rand_below(&m->rand, ready) == 0))
@@ -123,9 +94,8 @@ wf_select_watch_fds(struct wf_select *sel)
 	int rc = wf_netpoll_open();
 
 	for (int i = 0; rc == 0 && i < sel->n; i++)
-		if (wf_select_is_fd(&sel->cases[i]) && !is_held(&sel->cases[i]))
-			rc = wf_poll_watch(record(&sel->cases[i]), generation(&sel->cases[i]),
-					   false);
+		if (wf_select_is_fd(&sel->cases[i]) && !sel->places[i].held)
+			rc = wf_poll_watch(sel->places[i].fd, sel->places[i].generation, false);
 	return rc;
 }
 
@@ -136,10 +106,10 @@ static struct wf_fd *
 next_fd(struct wf_select *sel, int *k, const struct wf_fd *before)
 {
 	while (*k < sel->n) {
-		struct weft_case *c = &sel->cases[wf_case_waiter(&sel->cases[(*k)++])->order];
+		int i = sel->places[(*k)++].order;
 
-		if (wf_select_is_fd(c) && record(c) != before)
-			return record(c);
+		if (wf_select_is_fd(&sel->cases[i]) && sel->places[i].fd != before)
+			return sel->places[i].fd;
 	}
 	return NULL;
 }
@@ -171,16 +141,23 @@ wf_select_unlock_fds(struct wf_select *sel)
 	}
 }
 
+/* It is another one by now, or none. */
+static bool
+is_gone(const struct wf_place *at)
+{
+	return at_load_rlx(&at->fd->generation) != at->generation; /* rlx: no way back */
+}
+
 bool
 wf_select_fds_changed(struct wf_select *sel)
 {
 	for (int i = 0; i < sel->n; i++) {
-		struct weft_case *c = &sel->cases[i];
+		const struct wf_place *at = &sel->places[i];
+		const struct weft_case *c = &sel->cases[i];
 
 		/* rlx: under the lock. SELFD-1 */
-		if (wf_select_is_fd(c) && (at_load_rlx(&record(c)->count[direction(c)]) !=
-					       (uint32_t)(uintptr_t)c->elem_ ||
-					   at_load_rlx(&record(c)->generation) != generation(c)))
+		if (wf_select_is_fd(c) &&
+		    (at_load_rlx(&at->fd->count[direction(c)]) != at->seen || is_gone(at)))
 			return true;
 	}
 	return false;
@@ -189,31 +166,26 @@ wf_select_fds_changed(struct wf_select *sel)
 bool
 wf_select_closed(struct wf_select *sel)
 {
-	for (int i = 0; i < sel->n; i++) {
-		struct weft_case *c = &sel->cases[i];
-
-		if (!wf_select_is_fd(c))
-			continue;
-		if (at_load_rlx(&record(c)->generation) != generation(c)) /* rlx: no way back */
+	for (int i = 0; i < sel->n; i++)
+		if (wf_select_is_fd(&sel->cases[i]) && is_gone(&sel->places[i]))
 			return true;
-	}
 	return false;
 }
 
 void
-wf_select_enqueue_fd(struct weft_case *c)
+wf_select_enqueue_fd(struct wf_select *sel, int i)
 {
-	wf_fd_link(record(c), direction(c), wf_case_waiter(c));
+	wf_fd_link(sel->places[i].fd, direction(&sel->cases[i]), &sel->places[i].w);
 }
 
 void
-wf_select_dequeue_fd(struct weft_case *c)
+wf_select_dequeue_fd(struct wf_select *sel, int i)
 {
-	struct wf_waiter *w = wf_case_waiter(c);
-	struct wf_fd *f = record(c);
+	struct wf_waiter *w = &sel->places[i].w;
+	struct wf_fd *f = sel->places[i].fd;
 
 	wf_lock(&f->lock);
 	if (at_load_rlx(&w->linked)) /* rlx: under the lock. WAIT-1 */
-		wf_fd_unlink(f, direction(c), w);
+		wf_fd_unlink(f, direction(&sel->cases[i]), w);
 	wf_unlock(&f->lock);
 }
