@@ -10,7 +10,24 @@ enum { LOCK_SPINS = 1 };
 enum { LOCK_SPINS = 40 }; /* looks before sleeping: sections are shorter than a futex call */
 #endif
 
+enum {
+	PAUSES = 64, /* before it is taken to have lost its CPU ... */
+	YIELDS = 16, /* ... and yields before we sleep, in case it may not run beside us */
+	NAP_NS = 50000,
+};
+
 uint32_t *(*wf_held_ranks_hook)(void);
+
+void
+wf_back_off(unsigned tries)
+{
+	if (tries < PAUSES)
+		cpu_relax();
+	else if (tries < PAUSES + YIELDS)
+		os_yield();
+	else
+		os_sleep_ns(NAP_NS);
+}
 
 void
 wf_lock_slow(struct wf_lock *l)

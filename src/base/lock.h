@@ -46,6 +46,9 @@ struct wf_note {
 	wf_a32 word; /* 0 clear, 1 woken, 2 its sleeper is in the kernel, or on the way there */
 };
 
+/* One more look that another thread is not yet through with its few instructions. */
+void wf_back_off(unsigned tries);
+
 void wf_lock_slow(struct wf_lock *l);
 void wf_unlock_slow(struct wf_lock *l);
 

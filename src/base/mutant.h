@@ -43,6 +43,7 @@ enum wf_mutant_id {
 	MUT_CHAN_FLAG_EARLY,       /* the cancelled flag is read before the claim is open */
 	MUT_CHAN_TOUCH_UNLOCKED,   /* the channel is touched after it was unlocked */
 	MUT_CHAN_NO_MEMBARRIER,    /* the bias is taken without making the owner's stores visible */
+	MUT_SLEEP_LEAVES,          /* a sleeper goes on while its commit looks at its scopes */
 	MUT_CHAN_COMMIT_LATE,      /* a select's commit reads its frame after the last unlock */
 	MUT_NOTE_UNSAID,           /* a sleeper goes to the kernel without having said so */
 	MUT_PIN_DIRECT,            /* a pinned M switches to another goroutine */

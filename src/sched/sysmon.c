@@ -38,7 +38,7 @@ enum {
 	QUIET_LOOKS = 50,  /* looks without an event before backing off */
 	IDLE_COUNTS = 8,   /* a quiet look with every P idle counts for so many */
 	HURRY_LOOKS = 2,   /* at once, after a nap that was cut short; then back off again */
-	STILL_LOOKS = 2,   /* long ones, at which nobody had run: then it sleeps */
+	STILL_LOOKS = 2,   /* in a row, since which nobody has run: then it may sleep */
 	TRIM_SLOTS = 512,  /* stacks that give their pages back in one look: about a millisecond */
 	COMPUTING_MAX = 256, /* threads that compute without a P */
 };
@@ -365,19 +365,18 @@ give_back(int64_t now)
 		mon.trims = wf_stack_trim(TRIM_SLOTS) > 0;
 }
 
-/* All Ps are idle, and nobody has run for a while: how long it may sleep; -1: until somebody takes a
-   P. */
-static int64_t
-idle_limit(int64_t now)
+/* All Ps are idle, and nobody has run for a while. True: somebody took a P while it slept. */
+static bool
+rest(int64_t now)
 {
 	if (now - mon.busy_ns < TRIM_NS)
-		return mon.busy_ns + TRIM_NS - now;
+		return deep_sleep(mon.busy_ns + TRIM_NS - now);
 	if (!mon.trimmed)
 		trim();
 	mon.trimmed = true;
 	if (mon.trims)
-		return LOOK_MAX_NS;
-	return wf_stack_warm() ? TRIM_NS : -1;
+		return deep_sleep(LOOK_MAX_NS);
+	return deep_sleep(wf_stack_warm() ? TRIM_NS : -1);
 }
 
 /* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
@@ -460,7 +459,7 @@ monitor_main(void *arg)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
 		else if (mon.still >= STILL_LOOKS && all_idle() && !wf_watch_hook &&
 			 !at_load_rlx(&wf_sched.starved) && /* rlx: as set at this look */
-			 deep_sleep(idle_limit(mon.seen))) {
+			 rest(mon.seen)) {
 			quiet = QUIET_LOOKS - HURRY_LOOKS;
 			delay = LOOK_MIN_NS;
 		}

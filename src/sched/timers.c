@@ -193,10 +193,10 @@ wf_timers_run_due(struct wf_m *m)
 	return run_until(m, now, now);
 }
 
-bool
+void
 wf_timers_run_overdue(struct wf_m *m, int64_t now)
 {
-	return run_until(m, now - OVERDUE_NS, now);
+	run_until(m, now - OVERDUE_NS, now);
 }
 
 /* ---- attend */

@@ -30,7 +30,7 @@ bool wf_timers_live(void);                             /* will any of them do so
 void wf_timers_flush(void);                            /* nobody runs: all are out */
 void wf_timers_run_own(struct wf_m *m, struct wf_p *p);
 bool wf_timers_run_due(struct wf_m *m); /* of all heaps; true: there were some */
-bool wf_timers_run_overdue(struct wf_m *m, int64_t now);
+void wf_timers_run_overdue(struct wf_m *m, int64_t now);
 int64_t wf_timers_unattended(void);   /* the earliest, if nobody attends; else WF_NEVER */
 bool wf_attend_begin(struct wf_m *m); /* sched.lock held */
 bool wf_attend(struct wf_m *m);       /* true: a P is in hand */

@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SPINS = 64,  /* pauses before the holder is taken to have lost its CPU ... */
-	YIELDS = 16, /* ... and yields before we sleep, in case it may not run beside us */
-	NAP_NS = 50000,
-};
-
 #ifdef WF_TINY
 enum { PATIENCE_MIN = 1, PATIENCE_MAX = 2 };
 #else
@@ -28,17 +22,6 @@ enum {
 #endif
 
 /* ---- the lock */
-
-static void
-back_off(unsigned tries)
-{
-	if (tries < SPINS)
-		cpu_relax();
-	else if (tries < SPINS + YIELDS)
-		os_yield();
-	else
-		os_sleep_ns(NAP_NS);
-}
 
 /* It is biased to another P: takes the bias away, and LOCKED. False: look again. CHAN-5 */
 static bool
@@ -58,14 +41,14 @@ unbias(struct wf_chan *ch, uint64_t *s)
 
 		if (in != ch && in != WF_ALL_CHANS)
 			break;
-		back_off(tries);
+		wf_back_off(tries);
 	}
 	for (unsigned tries = 0;; tries++) {  /* it may have LOCKED by a select */
 		*s = at_load_rlx(&ch->state); /* rlx: the CAS decides */
 		if (!(*s & WF_CH_LOCKED) &&
 		    at_cas_acqrel(&ch->state, s, (*s & ~(uint64_t)WF_CH_BIASED) | WF_CH_LOCKED))
 			break; /* acq: as in wf_chan_lock_shared */
-		back_off(tries);
+		wf_back_off(tries);
 	}
 	*s &= ~(uint64_t)WF_CH_BIASED;
 	at_store_rel(&ch->owner, NULL); /* rel: after BIASED is gone */
@@ -106,7 +89,7 @@ wf_chan_lock_shared(struct wf_p *p, struct wf_chan *ch)
 		} else if (at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED)) {
 			return earned(p, ch, s); /* acq: what the last holder did */
 		}
-		back_off(tries);
+		wf_back_off(tries);
 	}
 }
 

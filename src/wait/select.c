@@ -20,6 +20,9 @@
  *        twice, and none has changed between the two rounds.
  * SEL-6: a WEFT_AFTER counts from the call, and fires only if no channel was ready when its time had
  *        come; of several the earliest fires.
+ * SEL-7: a select that parks has locked a channel or a descriptor, and who takes it out, or leaves, locks
+ *        that too: its frame stays until the commit has unlocked the last. With a time alone it is
+ *        a sleep (SLEEP-2).
  */
 #include "wait/chan.h"
 #include "base/rand.h"
@@ -350,6 +353,7 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	sel->p = wf_m_p(*m);
 	if (sel->fds > 0 && (rc = wf_select_watch_fds(sel)) < 0)
 		return rc;
+	ASSERT(sel->chans + sel->fds > 0); /* SEL-7 */
 	lock_all(sel);
 	if (sel->fds > 0)
 		wf_select_lock_fds(sel);
@@ -435,6 +439,17 @@ try_fds(struct wf_m *m, struct wf_select *sel)
 	return i;
 }
 
+/* There is nothing but a time: SEL-7. */
+static WF_NOINLINE int
+sleep_only(struct wf_m **m, struct wf_select *sel)
+{
+	int rc = wf_sleep_until(m, sel->until);
+
+	if (rc == 0 && wf_scope_deadline(wf_me(*m)) < sel->until) /* as in wait_for_any */
+		rc = wf_scope_verdict(wf_me(*m));
+	return rc < 0 ? rc : sel->after;
+}
+
 /* In the runtime. In the frame of its caller: see operate in chan.c. */
 WF_INLINE int
 select_cases(struct wf_m **m, struct wf_select *sel)
@@ -449,12 +464,13 @@ select_cases(struct wf_m **m, struct wf_select *sel)
 			return rc;
 		if (is_due(sel)) /* SEL-6 */
 			return sel->after;
-		if (sel->otherwise < 0)
-			rc = sel->chans + sel->fds > 0 || sel->until != WF_NEVER
-				 ? wait_for_any(m, sel)
-				 : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
-		else if (pick_default(sel))
-			return sel->otherwise;
+		if (sel->otherwise >= 0)
+			rc = pick_default(sel) ? sel->otherwise : WF_PENDING;
+		else if (likely(sel->chans + sel->fds > 0))
+			rc = wait_for_any(m, sel);
+		else
+			rc = sel->after >= 0 ? sleep_only(m, sel)
+					     : wf_wait_for_ever(m, WF_WAIT_NO_CASE);
 	} while (rc == WF_PENDING);
 	return rc;
 }

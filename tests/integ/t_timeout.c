@@ -264,6 +264,7 @@ main_all_at_once(void)
 	return 0;
 }
 
+/* SEL-7: among the waits are selects with nothing but a time. */
 TEST(many_time_out_beside_each_other)
 {
 	EXPECT_EQ(weft_run(main_all_at_once), 0);

@@ -27,6 +27,7 @@ enum op_kind {
 	OP_CANCEL, /* ch: the party whose group is cancelled */
 	OP_GONE,   /* the memory of the channel is used for something else */
 	OP_FREE,   /* the same by weft_chan_free */
+	OP_SLEEP,  /* until it is cancelled */
 };
 
 struct op {
@@ -72,6 +73,10 @@ struct op {
 #define DO_FREE(c)                                                                                 \
 	{                                                                                          \
 		.kind = OP_FREE, .ch = (c)                                                         \
+	}
+#define DO_SLEEP                                                                                   \
+	{                                                                                          \
+		.kind = OP_SLEEP                                                                   \
 	}
 #define CASE(...)                                                                                  \
 	{                                                                                          \
@@ -120,6 +125,16 @@ static struct {
 } h;
 
 /* ---- running */
+
+static int
+run_sleep(void)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	int rc = wf_sleep_until(&m, WF_NEVER);
+
+	wf_leave(m);
+	return rc;
+}
 
 /* The calls are out of line: their frames lie below this one's, and are overwritten. */
 static int
@@ -185,6 +200,9 @@ run_call(struct done *d)
 		break;
 	case OP_SELECT:
 		return run_select(d);
+	case OP_SLEEP:
+		rc = run_sleep();
+		break;
 	case OP_END:
 		break;
 	}
@@ -263,7 +281,8 @@ run_list(unsigned party)
 	for (unsigned i = 0; i < PARTIES; i++)
 		if (!h.over[i] && h.plan->ops[i][0].kind)
 			return;
-	sim_quiet(true); /* goroutines and their Ms come to rest */
+	memset(h.group, RUBBISH, sizeof(h.group)); /* nobody is in one, or cancels it */
+	sim_quiet(true);                           /* goroutines and their Ms come to rest */
 }
 
 static WF_UNUSED void

@@ -198,3 +198,9 @@ GO_PLAN(select_go_then_free,
 SCENARIO(select_go_then_free) = {
     GO_TWO(select_go_then_free),
     .mutants = {SIM_MUTANT(MUT_LIMBO_SKIPPED), SIM_MUTANT(MUT_WAITER_NEXT_LATE)}};
+
+/* ---- a sleep: it is in no queue, and nobody's lock keeps it */
+
+/* SLEEP-2: cancelled, and gone with its group, while its commit looks whether that is cancelled. */
+GO_PLAN(sleep_go_cancel, .grouped = {true}, .ops = {{DO_SLEEP}, {DO_CANCEL(0)}})
+SCENARIO(sleep_go_cancel) = {GO_TWO(sleep_go_cancel), .mutants = {SIM_MUTANT(MUT_SLEEP_LEAVES)}};
