@@ -16,6 +16,10 @@ class Missing(Exception):
     """A row that cannot be had here; the text says why."""
 
 
+def compiler():
+    return os.environ.get("CC") or "cc"
+
+
 def output_of(command, **kwargs):
     """The standard output of a command, stripped, or None if it cannot be had."""
     try:

@@ -9,7 +9,7 @@ import html
 import math
 
 from lib.text import note_of, standing
-from lib.verdict import BUSY, number, ratio_text
+from lib.verdict import BUSY, in_order, number, ratio_text
 
 STRIP_DECADES = 2  # the strip ends at a hundredth and at a hundredfold
 MANY_STRIPS = 8  # below that the bars say it all
@@ -113,7 +113,7 @@ def card(entry):
     ours = cells.get("weft", {}).get("median", 0)
     if ours > 0:
         largest = min(largest, CUT * ours)
-    ordered = sorted(cells, key=lambda name: cells[name].get("median", math.inf))
+    ordered = in_order(cells, cells, entry["unit"])
     what = ", ".join(filter(None, [entry["what"], entry["state"], note_of(entry)]))
     bars = "".join(bar(entry, name, cells[name], largest) for name in ordered)
     return (f'<div class="card"><h3>{esc(name_of(entry))} <span class="soft">'
@@ -148,9 +148,10 @@ def head(known, results):
 
 
 def foot(results):
-    lines = ["Bars are medians from zero, shorter is better; the thin line goes from the smallest "
-             f"run to the largest. One that fades out is more than {CUT} times weft's. A ratio is "
-             "weft's median over the peer's and stands only where the runs establish it, else ~."]
+    lines = ["Bars are medians from zero, shorter is better (longer for rates, in /s); the thin "
+             "line goes from the smallest run to the largest. One that fades out is more than "
+             f"{CUT} times weft's. A ratio is weft's median over the peer's (of rates the peer's "
+             "over weft's) and stands only where the runs establish it, else ~."]
     for what, found in (("missing", results.missing), ("failed", results.failures)):
         lines += [f"{what}: {side} {job} {procs}P: {reason}"
                   for (job, procs, side), reason in found.items()]

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What is measured: which program prints which rows, and with how many processors it makes sense."""
 
+from lib import clients
+
 
 class Job:
     """One program run: its name, the program with its arguments, and the rows it prints."""
+
+    client = None  # the program prints its rows itself
 
     def __init__(self, name, command, rows, what, peers=True, procs=None):
         self.name = name
@@ -12,6 +16,15 @@ class Job:
         self.what = what  # the work, in a few words, for the page
         self.peers = peers  # False: it has no meaning for a peer
         self.procs = procs  # the only numbers it makes sense with; None: any
+
+
+class ServerJob(Job):
+    """A program that serves, and the client that measures it; see clients.py for the endings."""
+
+    def __init__(self, name, command, endings, what, client, procs=1):
+        rows = ["_".join(filter(None, [name, ending])) for ending in endings]
+        super().__init__(name, command, rows, what, procs=[procs])
+        self.client = client
 
 
 def middle_and_worst(*names):
@@ -64,6 +77,15 @@ JOBS = [
         "stopping and starting the world beside 4 goroutines that compute", procs=[2]),
     Job("wake_latency", ["wake_latency"], middle_and_worst("wake_busy", "wake_park", "wake_floor"),
         "from the send until the goroutine that waited runs", procs=[2]),
+    ServerJob("tcp_echo64", ["echo", "0"], ["", "rate", "p99"],
+              "echo server, 64 connections, 64 bytes to and fro: CPU time of the server per request",
+              clients.Echo(64, 400_000)),
+    ServerJob("tcp_echo1000", ["echo", "0"], ["", "rate", "p99"],
+              "echo server, 1000 connections: CPU time of the server per request",
+              clients.Echo(1000, 400_000)),
+    ServerJob("echo_busy", ["echo", "8"], ["p50", "p99", "p999"],
+              "echo on 8 connections, each once in a millisecond, beside 8 goroutines that compute",
+              clients.Echo(8, 20_000, pace_us=1000), procs=2),
     Job("lease_entry", ["entry"], ["lease_entry"], "entering the runtime and leaving it",
         peers=False),
 ]

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 
+from lib import server
 from lib.build import Failed, Missing
 from lib.machine import busy_seconds
 
 RUN_LIMIT_S = 300
 SAY_EVERY_S = 20  # where progress is not rewritten in place
-NOT_HERE = 77  # the exit status of a program that cannot do the row on this machine
 
 
 class Progress:
@@ -55,33 +55,38 @@ def check_rows(side, job, procs, rows):
         raise Failed(f"ran with {rows[0]['procs']} processors, not {procs}")
 
 
-def run_once(side, job, procs, options):
-    """Runs one job of one side; returns its rows, its wall time and the CPU time of all others."""
+def run_program(side, job, procs, options, env):
+    """The rows of a program that prints them."""
     command = side.command(job)
     if procs == 1:
         command = ["taskset", "-c", str(options.cpu)] + command
-    env = dict(os.environ, BENCH_SCALE=str(options.scale), **side.environment(procs))
-    children = os.times()
-    busy = sum(busy_seconds().values())
-    start = time.monotonic()
     try:
         done = subprocess.run(command, env=env, text=True, timeout=RUN_LIMIT_S,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
     except subprocess.TimeoutExpired as error:
         raise Failed(f"took longer than {RUN_LIMIT_S} s") from error
-    wall = time.monotonic() - start
-    after = os.times()
-    own = (after.children_user - children.children_user +
-           after.children_system - children.children_system)
     said = done.stderr.strip().splitlines()
-    if done.returncode == NOT_HERE:
+    if done.returncode == server.NOT_HERE:
         raise Missing(said[0] if said else "not available here")
     if done.returncode != 0:
         code = done.returncode
         status = f"status {code}" if code > 0 else f"signal {-code}"
         raise Failed(f"ended with {status}" + (f": {said[0]}" if said else ""))
-    rows = parse_rows(done.stdout)
+    return parse_rows(done.stdout)
+
+
+def run_once(side, job, procs, options):
+    """Runs one job of one side; returns its rows, its wall time and the CPU time of all others."""
+    env = dict(os.environ, BENCH_SCALE=str(options.scale), **side.environment(procs))
+    children = os.times()
+    busy = sum(busy_seconds().values())
+    start = time.monotonic()
+    rows = (server.run if job.client else run_program)(side, job, procs, options, env)
+    wall = time.monotonic() - start
+    after = os.times()
+    own = (after.children_user - children.children_user +
+           after.children_system - children.children_system)
     check_rows(side, job, procs, rows)
     return rows, wall, sum(busy_seconds().values()) - busy - own
 

@@ -10,11 +10,7 @@ import re
 import shutil
 import subprocess
 
-from lib.build import OUT, ROOT, Failed, build_step, output_of
-
-
-def compiler():
-    return os.environ.get("CC") or "cc"
+from lib.build import OUT, ROOT, Failed, build_step, compiler, output_of
 
 
 class Weft:

@@ -3,7 +3,7 @@
 
 import sys
 
-from lib.verdict import BUSY, number, ratio_text
+from lib.verdict import BUSY, in_order, number, ratio_text
 
 WIDE_PEERS = 2  # more columns than for these do not fit a screen
 
@@ -65,7 +65,7 @@ def blocks(sides, entries):
         cells = {name: entry["cells"][name] for name in names if entry["cells"][name]}
         title = f"{entry['row']} {entry['procs']}P, {entry['unit']}, {entry['state']}"
         lines.append([title, note_of(entry), "", ""])
-        for name in sorted(cells, key=lambda name: cells[name].get("median", float("inf"))):
+        for name in in_order(cells, cells, entry["unit"]):
             mark = "*" if name == entry["best"] else ""
             ratio = "" if name == "weft" else ratio_of(entry, name)
             lines.append([f"  {name}{mark}", *figures(cells[name]), ratio])

@@ -5,6 +5,7 @@ Everything that a report shows is in the list that summary() returns, so that th
 and the JSON file cannot differ.
 """
 
+import math
 import statistics
 
 from lib.runner import pairs_of
@@ -13,6 +14,11 @@ LEAST_ROUNDS = 2  # one has no spread
 FEW_ROUNDS = 5  # with three, spreads apart by chance are one in ten; with five, one in 126
 CLEAR = 1.2  # medians this far apart count in spite of few rounds, load or partial overlap
 BUSY = 0.1  # CPUs kept busy by others from which the figures are doubtful
+
+
+def more_is_better(unit):
+    """Of rates; of everything else less is."""
+    return unit.endswith("/s")
 
 
 def spread(runs):
@@ -55,16 +61,25 @@ def cell(results, job, row, procs, side):
 
 
 def ratio(results, row, procs, peer, load):
-    """weft / peer; None where the rounds do not establish it."""
+    """weft / peer, of rates peer / weft, so that less is better; None: not established."""
     ours = results.of(row, procs, "weft")
     theirs = results.of(row, procs, peer)
     if not established(ours, theirs, load):
         return None
-    return spread(ours)[1] / spread(theirs)[1]
+    value = spread(ours)[1] / spread(theirs)[1]
+    return 1 / value if more_is_better(ours[0]["unit"]) else value
+
+
+def in_order(names, cells, unit):
+    """The best first, those without figures last."""
+    sign = -1 if more_is_better(unit) else 1
+    return sorted(names, key=lambda name: sign * cells[name]["median"] if "median" in cells[name]
+                  else math.inf)
 
 
 def entry(sides, job, row, procs, results):
     runs = [run for side in sides for run in results.of(row, procs, side.name)]
+    unit = runs[0]["unit"] if runs else "-"
     cells = {side.name: cell(results, job, row, procs, side) for side in sides}
     measured = [name for name, figures in cells.items()
                 if figures and "median" in figures and name != "weft"]
@@ -74,8 +89,8 @@ def entry(sides, job, row, procs, results):
         ratios = {name: ratio(results, row, procs, name, load) for name in measured}
     return {
         "row": row, "procs": procs, "what": job.what, "cells": cells, "ratios": ratios,
-        "state": runs[0]["state"] if runs else "-", "unit": runs[0]["unit"] if runs else "-",
-        "best": min(measured, key=lambda name: cells[name]["median"]) if measured else None,
+        "state": runs[0]["state"] if runs else "-", "unit": unit,
+        "best": in_order(measured, cells, unit)[0] if measured else None,
     }
 
 
