@@ -80,7 +80,7 @@ def strip(entry):
 
 
 def strips(entries):
-    compared = [entry for entry in entries if entry["ratios"]]
+    compared = [entry for entry in entries if entry["ratios"] and entry["best"]]
     if len(compared) < MANY_STRIPS:
         return ""
     return ('<h2>weft against the best peer of each row</h2><p class="soft">To the left weft '

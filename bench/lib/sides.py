@@ -54,6 +54,7 @@ class Peer:
 
     name = ""
     missing = None
+    limit = False  # True: shown beside the peers, but never the best of them
     program = ""  # in OUT
 
     def __init__(self):
@@ -245,5 +246,23 @@ class StateThreads(CPeer):
         return procs == 1 and super().can(job, procs)
 
 
+class Epoll(CPeer):
+    """No peer but a limit: one thread that does nothing but ask the kernel. Servers only."""
+
+    limit = True
+    name = "epoll"
+    tool = "cc"
+    main = "main.c"
+
+    def can(self, job, procs):
+        return procs == 1 and super().can(job, procs)
+
+
+class IoUring(Epoll):
+    name = "io-uring"
+    tool = "cc liburing"
+    libraries = ("-luring",)
+
+
 PEERS = {peer.name: peer for peer in (Go, Tokio, TokioCurrentThread, BoostFiber, Tbb, OpenMp,
-                                      Pthreads, StateThreads)}
+                                      Pthreads, StateThreads, Epoll, IoUring)}

@@ -93,7 +93,7 @@ def print_head(known):
 
 def standing(entries):
     """In how many of the rows that have a peer weft is first, behind, or neither by these runs."""
-    compared = [entry for entry in entries if entry["ratios"]]
+    compared = [entry for entry in entries if entry["ratios"] and entry["best"]]
     ratios = [entry["ratios"][entry["best"]] for entry in compared]
     first = sum(value is not None and value < 1 for value in ratios)
     behind = [f"{entry['row']} {entry['procs']}P" for entry, value in zip(compared, ratios)

@@ -83,6 +83,8 @@ def entry(sides, job, row, procs, results):
     cells = {side.name: cell(results, job, row, procs, side) for side in sides}
     measured = [name for name, figures in cells.items()
                 if figures and "median" in figures and name != "weft"]
+    limits = {side.name for side in sides if getattr(side, "limit", False)}
+    peers = [name for name in measured if name not in limits]
     ratios = {}
     if "median" in (cells["weft"] or {}):
         load = results.other_load()
@@ -90,7 +92,7 @@ def entry(sides, job, row, procs, results):
     return {
         "row": row, "procs": procs, "what": job.what, "cells": cells, "ratios": ratios,
         "state": runs[0]["state"] if runs else "-", "unit": unit,
-        "best": in_order(measured, cells, unit)[0] if measured else None,
+        "best": in_order(peers, cells, unit)[0] if peers else None,
     }
 
 

@@ -340,6 +340,8 @@ func main() {
 		"timers timers":      benchTimers,
 		"timers timer_churn": benchTimerChurn,
 		"timers idle_cpu":    benchIdleCPU,
+		"echo 0":             func() { serveEcho(0) },
+		"echo 8":             func() { serveEcho(8) },
 		"block_throughput":   benchBlockThroughput,
 		"blocking":           benchBlocking,
 	}

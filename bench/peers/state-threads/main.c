@@ -4,7 +4,7 @@
  * OS thread, and condition variables, of which the channels here are made; it has no select. Its
  * way to yield is a sleep of no time.
  */
-#include "../row.h"
+#include "../serve.h"
 
 #include <errno.h>
 #include <st.h>
@@ -627,6 +627,36 @@ mem(void)
 	row_report("mem_pte", "parked", "kB", (double)pte_kb, took);
 }
 
+/* ---- a server */
+
+static void *
+serve_one(void *arg)
+{
+	st_netfd_t conn = arg;
+	char buf[SERVE_BUFFER];
+	ssize_t n;
+
+	while ((n = st_read(conn, buf, sizeof(buf), ST_UTIME_NO_TIMEOUT)) > 0)
+		if (st_write(conn, buf, (size_t)n, ST_UTIME_NO_TIMEOUT) != n)
+			break;
+	st_netfd_close(conn);
+	return NULL;
+}
+
+static void
+serve_echo(void)
+{
+	st_netfd_t listener = st_netfd_open_socket(serve_listen(0));
+
+	for (;;) {
+		st_netfd_t conn = st_accept(listener, NULL, NULL, ST_UTIME_NO_TIMEOUT);
+
+		serve_must("st_accept", conn == NULL ? -1 : 0);
+		serve_no_delay(st_netfd_fileno(conn));
+		go(serve_one, conn, false);
+	}
+}
+
 static const struct row_entry table[] = {
     {"yield 2", yield2},
     {"yield 1000", yield1000},
@@ -643,6 +673,7 @@ static const struct row_entry table[] = {
     {"mutex", mutex},
     {"pipeline", pipeline},
     {"mem", mem},
+    {"echo 0", serve_echo},
     {NULL, NULL},
 };
 

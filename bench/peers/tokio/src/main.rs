@@ -6,6 +6,7 @@
 //! BENCH_FLAVOR=current-thread takes the scheduler of one thread. 'rows' names what it can do.
 
 mod measure;
+mod servers;
 mod tasks;
 mod waits;
 
@@ -30,21 +31,33 @@ const ROWS: &[&str] = &[
     "mutex",
     "pipeline",
     "mem",
+    "echo 0",
 ];
 
-fn runtime() -> Runtime {
+fn runtime(io: bool) -> Runtime {
     let current_thread = std::env::var("BENCH_FLAVOR").as_deref() == Ok("current-thread");
     let mut builder = if current_thread {
         Builder::new_current_thread()
     } else {
         Builder::new_multi_thread()
     };
+    if io {
+        builder.enable_io();
+    }
     builder.worker_threads(measure::procs()).build().unwrap()
 }
 
 /// In a task of its own, as the one of block_on is not run by the workers.
 fn run<F: Future<Output = ()> + Send + 'static>(future: F) {
-    let runtime = runtime();
+    run_on(runtime(false), future)
+}
+
+/// The same where descriptors are waited for; without them the workers sleep more cheaply.
+fn serve<F: Future<Output = ()> + Send + 'static>(future: F) {
+    run_on(runtime(true), future)
+}
+
+fn run_on<F: Future<Output = ()> + Send + 'static>(runtime: Runtime, future: F) {
     runtime.block_on(async { tokio::spawn(future).await.unwrap() });
     runtime.shutdown_background();
 }
@@ -71,6 +84,7 @@ fn main() {
         ["mutex"] => run(waits::mutex()),
         ["pipeline"] => run(waits::pipeline()),
         ["mem"] => run(tasks::mem()),
+        ["echo", "0"] => serve(servers::echo()),
         _ => {
             eprintln!("usage: peer-tokio rows | {}", ROWS.join(" | "));
             std::process::exit(2)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bare server on epoll: one thread, no library. It is no peer but the limit: what the kernel
+ * takes for the same work.
+ *
+ * Edge-triggered: the kernel need not look again at each descriptor that it has reported. A read that
+ * did not fill the buffer has emptied the socket, unless the peer has closed it.
+ */
+#define _GNU_SOURCE
+#include "../serve.h"
+
+#include <sys/epoll.h>
+
+enum {
+	EVENTS = 128,
+};
+
+static void
+accept_all(int epoll, int listener)
+{
+	int fd;
+
+	while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET,
+					    .data.fd = fd};
+
+		serve_no_delay(fd);
+		serve_must("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	}
+	if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+		serve_must("accept4", fd);
+}
+
+/* A client that does not read what it asked for is sent away. */
+static void
+echo(const struct epoll_event *event)
+{
+	int fd = event->data.fd;
+	char buf[SERVE_BUFFER];
+	ssize_t n;
+
+	do {
+		n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0 || send(fd, buf, (size_t)n, MSG_NOSIGNAL) != n) {
+			close(fd);
+			return;
+		}
+	} while (n == sizeof(buf) || (event->events & ~(uint32_t)EPOLLIN));
+}
+
+static void
+serve_echo(void)
+{
+	int epoll = serve_must("epoll_create1", epoll_create1(EPOLL_CLOEXEC));
+	int listener = serve_listen(SOCK_NONBLOCK);
+	struct epoll_event events[EVENTS];
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
+
+	serve_must("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event));
+	for (;;) {
+		int n = epoll_wait(epoll, events, EVENTS, -1);
+
+		if (n < 0 && errno != EINTR)
+			serve_must("epoll_wait", n);
+		for (int i = 0; i < n; i++)
+			if (events[i].data.fd == listener)
+				accept_all(epoll, listener);
+			else
+				echo(&events[i]);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct row_entry table[] = {{"echo 0", serve_echo}, {NULL, NULL}};
+
+	return row_main(argc, argv, "the kernel's, one thread", table);
+}
