@@ -3,6 +3,7 @@
 #define _GNU_SOURCE 1
 #include "base/osio.h"
 #include "base/check.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <arpa/inet.h>
@@ -234,22 +235,34 @@ os_pipe(int fds[2])
 	return fault("pipe") ? -EMFILE : (int)result(pipe2(fds, O_NONBLOCK | O_CLOEXEC));
 }
 
+/* The C library's functions may be cancelled, and prepare for that; they take as long for it as we do
+   for the rest. The sanitizers know only them. */
+#if defined(WF_TSAN) || defined(WF_ASAN)
+#define READ(fd, buf, n)        read(fd, buf, n)
+#define SEND(fd, buf, n, flags) send(fd, buf, n, flags)
+#else
+#define READ(fd, buf, n)        syscall(SYS_read, fd, buf, n)
+#define SEND(fd, buf, n, flags) syscall(SYS_sendto, fd, buf, n, flags, NULL, 0)
+#endif
+
 ssize_t
 os_readv(int fd, const struct iovec *iov, int n)
 {
-	if (n == 1)
-		return RETRY(read(fd, iov->iov_base, iov->iov_len));
+	if (likely(n == 1))
+		return RETRY(READ(fd, iov->iov_base, iov->iov_len));
 	return RETRY(readv(fd, iov, n));
 }
 
 static ssize_t
 send_now(int fd, const struct iovec *iov, int n)
 {
-	struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+	const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+	struct msghdr msg;
 
-	if (n == 1)
-		return RETRY(send(fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT));
-	return RETRY(sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT));
+	if (likely(n == 1))
+		return RETRY(SEND(fd, iov->iov_base, iov->iov_len, flags));
+	msg = (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+	return RETRY(sendmsg(fd, &msg, flags));
 }
 
 /* A pipe whose reader is gone raises a signal for the thread. It is held back and taken away, unless

@@ -6,19 +6,9 @@
 
 #include <errno.h>
 
-enum {
-#ifdef WF_TINY
-	CHUNK = 4,
-	CHUNKS = 4096,
-#else
-	CHUNK = 256,    /* records */
-	CHUNKS = 16384, /* four million descriptors: more than the kernel's own limit, mostly */
-#endif
-};
-
 struct wf_poll wf_poll;
-static wf_aptr table[CHUNKS]; /* struct wf_fd [CHUNK] */
-static wf_a32 table_end;      /* chunks that may exist */
+wf_aptr wf_fd_table[WF_FD_CHUNKS];
+static wf_a32 table_end; /* chunks that may exist */
 
 /* ---- the records */
 
@@ -26,18 +16,18 @@ static struct wf_fd *
 add_chunk(uint32_t i)
 {
 	size_t page = os_page_bytes(),
-	       bytes = (CHUNK * sizeof(struct wf_fd) + page - 1) / page * page;
+	       bytes = (WF_FD_CHUNK * sizeof(struct wf_fd) + page - 1) / page * page;
 	struct wf_fd *chunk;
 	void *none = NULL;
 	uint32_t end;
 
 	if (os_reserve(bytes, page, (void **)&chunk) < 0)
 		return NULL;
-	for (uint32_t k = 0; k < CHUNK; k++) {
+	for (uint32_t k = 0; k < WF_FD_CHUNK; k++) {
 		chunk[k].lock = (struct wf_lock)WF_LOCK_INIT(WF_RANK_POLL);
-		chunk[k].fd = (int)(i * CHUNK + k);
+		chunk[k].fd = (int)(i * WF_FD_CHUNK + k);
 	}
-	if (!at_cas_acqrel(&table[i], &none, chunk)) { /* acqrel: the records, either way */
+	if (!at_cas_acqrel(&wf_fd_table[i], &none, chunk)) { /* acqrel: the records, either way */
 		os_release(chunk, bytes);
 		return none;
 	}
@@ -51,24 +41,22 @@ add_chunk(uint32_t i)
 struct wf_fd *
 wf_fd_of(int fd)
 {
-	uint32_t i = (uint32_t)fd / CHUNK;
-	struct wf_fd *chunk;
+	uint32_t i = (uint32_t)fd / WF_FD_CHUNK;
+	struct wf_fd *f = wf_fd_find(fd), *chunk;
 
-	if (unlikely(fd < 0 || i >= CHUNKS))
-		return NULL;
-	chunk = at_load_acq(&table[i]); /* acq: pairs with add_chunk */
-	if (unlikely(!chunk))
-		chunk = add_chunk(i);
-	return chunk ? &chunk[(uint32_t)fd % CHUNK] : NULL;
+	if (likely(f) || i >= WF_FD_CHUNKS)
+		return f;
+	chunk = add_chunk(i);
+	return chunk ? &chunk[(uint32_t)fd % WF_FD_CHUNK] : NULL;
 }
 
 void
 wf_fd_each(void (*fn)(struct wf_fd *f, void *arg), void *arg)
 {
-	for (uint32_t i = 0; i < at_load_acq(&table_end); i++) { /* acq: pairs with add_chunk */
-		struct wf_fd *chunk = at_load_acq(&table[i]);    /* acq: as above */
+	for (uint32_t i = 0; i < at_load_acq(&table_end); i++) {    /* acq: pairs with add_chunk */
+		struct wf_fd *chunk = at_load_acq(&wf_fd_table[i]); /* acq: as above */
 
-		for (uint32_t k = 0; chunk && k < CHUNK; k++)
+		for (uint32_t k = 0; chunk && k < WF_FD_CHUNK; k++)
 			fn(&chunk[k], arg);
 	}
 }
@@ -196,7 +184,8 @@ static void
 deliver(const struct os_event *e, struct wf_glist *ready)
 {
 	const uint32_t both = OS_ERR | OS_HUP;
-	struct wf_fd *f = wf_fd_of((int)(uint32_t)e->data);
+	struct wf_fd *f =
+	    wf_fd_find((int)(uint32_t)e->data); /* it was made before it was watched */
 
 	wf_lock(&f->lock);
 	/* rlx: under the lock; POLL-3 */

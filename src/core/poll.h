@@ -70,6 +70,28 @@ extern struct wf_poll {
 	wf_a32 waiters; /* POLL-4 */
 } wf_poll;
 
+#ifdef WF_TINY
+enum { WF_FD_CHUNK = 4, WF_FD_CHUNKS = 4096 };
+#else
+enum {
+	WF_FD_CHUNK = 256, /* records */
+	WF_FD_CHUNKS =
+	    16384, /* four million descriptors: more than the kernel's own limit, mostly */
+};
+#endif
+extern wf_aptr wf_fd_table[WF_FD_CHUNKS]; /* struct wf_fd [WF_FD_CHUNK] */
+
+/* The record of a number, or NULL: there is none yet. */
+WF_INLINE struct wf_fd *
+wf_fd_find(int fd)
+{
+	uint32_t i = (uint32_t)fd / WF_FD_CHUNK; /* a negative number is far off too */
+	/* acq: pairs with add_chunk */
+	struct wf_fd *chunk = i < WF_FD_CHUNKS ? at_load_acq(&wf_fd_table[i]) : NULL;
+
+	return chunk ? &chunk[(uint32_t)fd % WF_FD_CHUNK] : NULL;
+}
+
 /* Any thread. 1: it was opened by this call, 0: it was open, or -errno. */
 int wf_poll_open(void);
 /* The record of a number, or NULL: no memory, or no such number. */

@@ -13,17 +13,17 @@
  *             LINE: the first in line has the turn, or LINE goes, under the bucket's lock
  *     close   CLOSING; all lines are sent away; the last use closes
  */
-#include "wait/fd.h"
+#include "wait/iocall.h"
 #include "wait/locks.h"
 
 #include <errno.h>
 
 enum {
-	OURS = 1,
-	CLOSING = 2,
-	BUSY = 4,  /* << dir */
-	LINE = 16, /* << dir: somebody may be in line */
-	ONE = 256, /* use */
+	OURS = WF_USE_OURS,
+	CLOSING = WF_USE_CLOSING,
+	BUSY = WF_USE_BUSY,
+	LINE = WF_USE_LINE,
+	ONE = WF_USE_ONE,
 	USES = 0xffffff00,
 };
 
@@ -302,53 +302,32 @@ watch_foreign(struct wf_io *io)
 	return rc;
 }
 
+int
+wf_io_wait(struct wf_m **m, struct wf_io *io)
+{
+	bool blocks = io->blocks;
+
+	if (unlikely(!*m))
+		return -ENOTSUP;
+	if (unlikely(!io->ours)) {
+		int rc = watch_foreign(io);
+
+		if (rc < 0 || (io->blocks && !blocks))
+			return rc;
+	}
+	return wait_for_event(m, io);
+}
+
 ssize_t
 wf_io_do(struct wf_m **m, struct wf_io *io, wf_io_fn *try, void *arg)
 {
-	for (;;) {
-		ssize_t n;
-		bool blocks = io->blocks;
-		int rc = 0;
-
-		io->count = at_load_acq(&io->f->count[io->dir]); /* acq: before the try: FD-3 */
-		wf_leave(*m);
-		n = try(io, arg);
-		*m = wf_enter(WF_CALL_B);
-		if (WF_MUTANT(MUT_POLL_COUNT_LATE))
-			io->count = at_load_acq(&io->f->count[io->dir]); /* a mutant */
-		if (n != -EAGAIN)
-			return n;
-		if (!*m)
-			return -ENOTSUP;
-		if (!io->ours) {
-			rc = watch_foreign(io);
-			if (rc == 0 && io->blocks && !blocks)
-				continue;
-		}
-		if (rc == 0)
-			rc = wait_for_event(m, io);
-		if (rc < 0)
-			return rc;
-	}
+	return wf_io_tries(m, io, try, arg, NULL);
 }
 
 ssize_t
 wf_io_call(int fd, enum wf_dir dir, wf_io_fn *try, void *arg)
 {
-	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_io io;
-	ssize_t rc;
-
-	if (unlikely(!m))
-		return -ENOTSUP;
-	rc = wf_io_begin(&m, &io, fd, dir);
-	if (rc == 0) {
-		rc = wf_io_do(&m, &io, try, arg);
-		wf_io_end(&m, &io);
-	}
-	if (m)
-		wf_leave(m);
-	return rc;
+	return wf_io_whole(fd, dir, try, arg, NULL);
 }
 
 /* ---- sections */

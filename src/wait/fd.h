@@ -40,6 +40,9 @@ typedef ssize_t wf_io_fn(struct wf_io *io, void *arg);
 /* In the runtime; *m is the M it goes on with, NULL: the run has ended. Tries until it is done. */
 ssize_t wf_io_do(struct wf_m **m, struct wf_io *io, wf_io_fn *try, void *arg);
 
+/* In the runtime, or *m is NULL, after a try that said "not now": 0: try again, or -errno. */
+int wf_io_wait(struct wf_m **m, struct wf_io *io);
+
 /* The use of a descriptor in one direction: 0, or -errno and there is none to end. */
 int wf_io_begin(struct wf_m **m, struct wf_io *io, int fd, enum wf_dir dir);
 void wf_io_end(struct wf_m **m, struct wf_io *io);

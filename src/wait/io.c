@@ -12,7 +12,7 @@
  * IO-1: who waits for a socket to be readable without having asked has seen, since the count had the
  *       value it has, that the socket was empty.
  */
-#include "wait/fd.h"
+#include "wait/iocall.h"
 
 #include <errno.h>
 
@@ -58,7 +58,7 @@ window(const struct rest *r, struct iovec *copy, int *n)
 	return copy;
 }
 
-static size_t
+WF_INLINE size_t
 total(const struct iovec *iov, int n)
 {
 	size_t sum = 0;
@@ -82,7 +82,7 @@ read_blocking(int fd, const struct iovec *iov, int n)
 }
 
 /* IO-1 */
-static bool
+WF_INLINE bool
 is_drained(const struct wf_io *io)
 {
 	const struct wf_fd *f = io->f;
@@ -94,7 +94,7 @@ is_drained(const struct wf_io *io)
 
 /* A socket of TCP may be given to a protocol on top of it at any time, and mostly soon after it was
    connected. Who does so later says so by weft_adopt_fd. */
-static bool
+WF_INLINE bool
 is_plain(struct wf_fd *f)
 {
 	if (f->checks < CHECKS) {
@@ -106,28 +106,44 @@ is_plain(struct wf_fd *f)
 }
 
 static ssize_t
-read_once(struct wf_io *io, const struct iovec *iov, int n)
+read_other(struct wf_io *io, const struct iovec *iov, int n)
 {
-	struct wf_fd *f = io->f;
 	ssize_t rc;
 
 	if (!io->ours) {
 		rc = io->blocks ? -EOPNOTSUPP : os_readv_now(io->fd, iov, n);
 		return rc == -EOPNOTSUPP ? read_blocking(io->fd, iov, n) : rc;
 	}
-	if (f->kind & WF_FD_FILE)
-		return read_blocking(io->fd, iov, n);
-	if (!(f->kind & WF_FD_TCP))
-		return os_readv(io->fd, iov, n);
-	if (is_drained(io))
-		return -EAGAIN;
+	return io->f->kind & WF_FD_FILE ? read_blocking(io->fd, iov, n) : os_readv(io->fd, iov, n);
+}
+
+WF_INLINE bool
+is_tcp(const struct wf_io *io)
+{
+	return io->ours && (io->f->kind & WF_FD_TCP);
+}
+
+WF_INLINE ssize_t
+read_once(struct wf_io *io, const struct iovec *iov, int n)
+{
+	struct wf_fd *f = io->f;
+	ssize_t rc;
+
+	if (unlikely(!is_tcp(io)))
+		return read_other(io, iov, n);
 	rc = os_readv(io->fd, iov, n);
 	f->drained = rc > 0 && (size_t)rc < total(iov, n) && is_plain(f);
 	f->drained_at = io->count;
 	return rc;
 }
 
-static ssize_t
+WF_INLINE bool
+is_known_empty(const struct wf_io *io)
+{
+	return is_tcp(io) && is_drained(io);
+}
+
+WF_INLINE ssize_t
 try_read(struct wf_io *io, void *arg)
 {
 	struct rest *r = arg;
@@ -144,7 +160,7 @@ try_read_full(struct wf_io *io, void *arg)
 	while (r->n > 0) {
 		int n;
 		const struct iovec *iov = window(r, copy, &n);
-		ssize_t rc = read_once(io, iov, n);
+		ssize_t rc = is_known_empty(io) ? -EAGAIN : read_once(io, iov, n);
 
 		if (rc < 0)
 			return rc;
@@ -160,15 +176,16 @@ weft_readv(int fd, const struct iovec *iov, int count)
 {
 	struct rest r = {.iov = iov, .n = count};
 
-	return count < 0 ? -EINVAL : wf_io_call(fd, WF_READ, try_read, &r);
+	return count < 0 ? -EINVAL : wf_io_whole(fd, WF_READ, try_read, &r, is_known_empty);
 }
 
 WF_EXPORT ssize_t
 weft_read(int fd, void *buf, size_t n)
 {
 	struct iovec one = {buf, n};
+	struct rest r = {.iov = &one, .n = 1};
 
-	return weft_readv(fd, &one, 1);
+	return wf_io_whole(fd, WF_READ, try_read, &r, is_known_empty);
 }
 
 WF_EXPORT ssize_t
@@ -193,7 +210,7 @@ write_blocking(int fd, const struct iovec *iov, int n)
 	return rc;
 }
 
-static ssize_t
+WF_INLINE ssize_t
 write_once(struct wf_io *io, const struct iovec *iov, int n)
 {
 	if (!io->ours) {
@@ -226,6 +243,22 @@ try_write(struct wf_io *io, void *arg)
 	return (ssize_t)r->done;
 }
 
+/* Most are written by the first call; then there is nothing to keep account of. */
+WF_INLINE ssize_t
+try_write_one(struct wf_io *io, void *arg)
+{
+	struct rest *r = arg;
+	ssize_t rc;
+
+	if (unlikely(r->skip > 0))
+		return try_write(io, arg);
+	rc = write_once(io, r->iov, 1);
+	if (likely(rc < 0 || (size_t)rc == r->iov->iov_len))
+		return rc;
+	advance(r, (size_t)rc);
+	return try_write(io, arg);
+}
+
 WF_EXPORT ssize_t
 weft_writev(int fd, const struct iovec *iov, int count)
 {
@@ -238,8 +271,9 @@ WF_EXPORT ssize_t
 weft_write(int fd, const void *buf, size_t n)
 {
 	struct iovec one = {(void *)(uintptr_t)buf, n};
+	struct rest r = {.iov = &one, .n = 1};
 
-	return weft_writev(fd, &one, 1);
+	return wf_io_whole(fd, WF_WRITE, try_write_one, &r, NULL);
 }
 
 /* ---- wait for events */

@@ -3,10 +3,9 @@
  * t_calls.c: how many system calls an echo takes. procs-2-only not-torture not-tsan not-asan
  *
  * The functions of the C library by which base/os.c and base/osio.c enter the kernel are replaced
- * here by ones that count. The client is run by whoever is about to wait for descriptors and finds
- * that all answers have been written: it reads them, asks on all connections, and lets the wait go
- * on. So a round is the same each time, however fast the machine is. With more Ps it would not be:
- * one thread waits while another still answers.
+ * here by ones that count. The client is run by whoever has written the last answer of a round: it
+ * reads them all and asks on all connections. So a round is the same each time, however fast the
+ * machine is. With more Ps it would not be: one thread waits while another still answers.
  */
 #define _GNU_SOURCE 1
 #include "integ/nethelp.h"
@@ -38,15 +37,13 @@ static struct counts all;        /* of all threads but the monitor */
 static __thread bool is_monitor; /* it sleeps on its clock */
 
 static struct {
-	pthread_mutex_t lock;
-	bool on;
 	int conns;
 	int fd[CONNS_MOST];
 	uint64_t asked; /* in all */
 	uint64_t answered;
 	int round;
 	struct counts from, to; /* around the rounds that count */
-} client = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} client;
 
 static void
 count(enum kind kind)
@@ -79,38 +76,41 @@ ask_all(void)
 {
 	static const char request[SIZE] = "how do you do?";
 
+	client.asked += (uint64_t)client.conns; /* before the first is answered */
 	for (int i = 0; i < client.conns; i++)
 		EXPECT_EQ(REAL(write)(client.fd[i], request, SIZE), SIZE);
-	client.asked += (uint64_t)client.conns;
 }
 
 static void
 end_client(void)
 {
-	client.on = false;
 	for (int i = 0; i < client.conns; i++)
 		close(client.fd[i]);
 }
 
-/* Somebody is about to wait for descriptors. */
+/* All answers are written. */
 static void
 client_turn(void)
 {
-	pthread_mutex_lock(&client.lock);
-	if (client.on && __atomic_load_n(&client.answered, __ATOMIC_ACQUIRE) == client.asked) {
-		if (client.asked > 0)
-			take_answers();
-		if (client.round == WARM_UP)
-			client.from = all;
-		if (client.round == WARM_UP + ROUNDS) {
-			client.to = all;
-			end_client();
-		} else {
-			ask_all();
-		}
-		client.round++;
+	if (client.asked > 0)
+		take_answers();
+	if (client.round == WARM_UP)
+		client.from = all;
+	if (client.round == WARM_UP + ROUNDS) {
+		client.to = all;
+		end_client();
+	} else {
+		ask_all();
 	}
-	pthread_mutex_unlock(&client.lock);
+	client.round++;
+}
+
+static void
+answered(void)
+{
+	/* who counts the last one is alone: the others have been here */
+	if (__atomic_add_fetch(&client.answered, 1, __ATOMIC_ACQ_REL) == client.asked)
+		client_turn();
 }
 
 /* ---- the ways into the kernel */
@@ -125,10 +125,19 @@ is_wait(long number)
 	return number == SYS_epoll_pwait;
 }
 
+static enum kind
+kind_of(long number)
+{
+	return is_wait(number)        ? WAIT
+	       : number == SYS_read   ? READ
+	       : number == SYS_sendto ? WRITE
+				      : OTHER;
+}
+
 long
 syscall(long number, ...)
 {
-	long a[6];
+	long a[6], rc;
 	va_list args;
 
 	va_start(args, number);
@@ -137,17 +146,11 @@ syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_clock_nanosleep)
 		is_monitor = true;
-	if (is_wait(number))
-		client_turn();
-	count(is_wait(number) ? WAIT : OTHER);
-	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-ssize_t
-read(int fd, void *buf, size_t n)
-{
-	count(READ);
-	return REAL(read)(fd, buf, n);
+	count(kind_of(number));
+	rc = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_sendto && rc == SIZE)
+		answered();
+	return rc;
 }
 
 ssize_t
@@ -162,17 +165,6 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	count(READ);
 	return REAL(recvmsg)(fd, msg, flags);
-}
-
-ssize_t
-send(int fd, const void *buf, size_t n, int flags)
-{
-	ssize_t rc;
-
-	count(WRITE);
-	rc = REAL(send)(fd, buf, n, flags);
-	__atomic_fetch_add(&client.answered, rc == SIZE, __ATOMIC_RELEASE);
-	return rc;
 }
 
 ssize_t
@@ -241,9 +233,7 @@ serve(void)
 		EXPECT(weft_wg_go(&wg, echo, fd) >= 0);
 	}
 	weft_close_fd(listener);
-	pthread_mutex_lock(&client.lock);
-	client.on = true;
-	pthread_mutex_unlock(&client.lock);
+	client_turn(); /* nobody has been asked yet */
 	return weft_wg_wait(&wg);
 }
 
