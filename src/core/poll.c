@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+enum { AHEAD = 2 }; /* records that are fetched while others are looked at */
+
 struct wf_poll wf_poll;
 wf_aptr wf_fd_table[WF_FD_CHUNKS];
 static wf_a32 table_end; /* chunks that may exist */
@@ -136,54 +138,78 @@ wf_fd_unlink(struct wf_fd *f, enum wf_dir dir, struct wf_waiter *w)
 	wf_waiter_remove(&f->line[dir], w);
 }
 
-static void
+/* Returns how many left the line: the caller has them to count, before any of them is readied. */
+static uint32_t
 wake_line(struct wf_fd *f, enum wf_dir dir, int result, struct wf_glist *ready)
 {
 	struct wf_waiter *w;
+	uint32_t gone = 0;
 
 	while ((w = f->line[dir].first)) {
 		struct wf_g *g = w->g;
 		uint32_t number = w->number;
 
-		wf_fd_unlink(f, dir, w);
+		wf_waiter_remove(&f->line[dir], w);
+		gone++;
 		if (!wf_waiter_won(g, number)) /* POLL-1 */
 			continue;
 		w->result = result;
 		wf_glist_push(ready, g); /* w is gone as soon as g is readied: WAIT-3 */
 	}
+	return gone;
+}
+
+static void
+uncount(uint32_t gone)
+{
+	if (gone > 0)
+		at_add_acqrel(&wf_poll.waiters, -gone); /* acqrel: POLL-4 */
 }
 
 uint32_t
 wf_fd_renew(struct wf_fd *f, int result, struct wf_glist *ready)
 {
-	uint32_t generation;
+	uint32_t generation, gone;
 
 	wf_lock(&f->lock);
 	generation = at_load_rlx(&f->generation) + 1; /* rlx: under the lock */
 	at_store_rlx(&f->generation, generation);     /* rlx: the same; POLL-3 */
 	at_store_rlx(&f->seen, 0);                    /* rlx: a new life; published by the unlock */
-	wake_line(f, WF_READ, result, ready);
-	wake_line(f, WF_WRITE, result, ready);
+	gone = wake_line(f, WF_READ, result, ready);
+	gone += wake_line(f, WF_WRITE, result, ready);
+	uncount(gone);
 	wf_unlock(&f->lock);
 	return generation;
 }
 
 /* ---- events */
 
-static void
+static uint32_t
 note_event(struct wf_fd *f, enum wf_dir dir, struct wf_glist *ready)
 {
 	uint32_t n = at_load_rlx(&f->count[dir]) + 1; /* rlx: under the lock */
 
 	at_store_rel(&f->count[dir],
 		     n); /* rel: who sees it and tries finds what has come: POLL-2 */
-	wake_line(f, dir, 0, ready);
+	return wake_line(f, dir, 0, ready);
 }
 
+/* The records of many descriptors do not stay in the nearest cache. */
 static void
+fetch(const struct wf_events *events, int i)
+{
+	const struct wf_fd *f =
+	    i < events->n ? wf_fd_find((int)(uint32_t)events->event[i].data) : NULL;
+
+	__builtin_prefetch(f, 1); /* NULL: no harm */
+}
+
+/* Returns how many left their lines. */
+static uint32_t
 deliver(const struct os_event *e, struct wf_glist *ready)
 {
 	const uint32_t both = OS_ERR | OS_HUP;
+	uint32_t gone = 0;
 	struct wf_fd *f =
 	    wf_fd_find((int)(uint32_t)e->data); /* it was made before it was watched */
 
@@ -194,22 +220,27 @@ deliver(const struct os_event *e, struct wf_glist *ready)
 		at_store_rel(&f->seen,
 			     at_load_rlx(&f->seen) | e->events); /* rel: before the count */
 		if (e->events & (OS_IN | OS_PRI | OS_RDHUP | both))
-			note_event(f, WF_READ, ready);
+			gone += note_event(f, WF_READ, ready);
 		if (e->events & (OS_OUT | both))
-			note_event(f, WF_WRITE, ready);
+			gone += note_event(f, WF_WRITE, ready);
 	}
 	wf_unlock(&f->lock);
+	return gone;
 }
 
 bool
 wf_poll_deliver(const struct wf_events *events, struct wf_glist *ready)
 {
+	uint32_t gone = 0;
 	bool broken = false;
 
-	for (int i = 0; i < events->n; i++)
+	for (int i = 0; i < events->n; i++) {
+		fetch(events, i + AHEAD);
 		if (events->event[i].data == UINT64_MAX)
 			broken = true;
 		else
-			deliver(&events->event[i], ready);
+			gone += deliver(&events->event[i], ready);
+	}
+	uncount(gone);
 	return broken;
 }

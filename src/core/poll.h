@@ -23,8 +23,8 @@
  *         at the end of the run: by one of them (CLAIM-1).
  * POLL-2: nobody waits who has not looked at the kernel since the count had the value it has.
  * POLL-3: an event of another generation wakes nobody.
- * POLL-4: waiters is the number of those in line: all lines, exact while all locks are free; and of
- *         open signal channels.
+ * POLL-4: waiters is the number of those in line: all lines, exact while all locks are free and nobody
+ *         takes events in; and of open signal channels. Who is woken finds itself not counted.
  */
 #ifndef WF_CORE_POLL_H
 #define WF_CORE_POLL_H

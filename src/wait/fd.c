@@ -321,7 +321,7 @@ wf_io_wait(struct wf_m **m, struct wf_io *io)
 ssize_t
 wf_io_do(struct wf_m **m, struct wf_io *io, wf_io_fn *try, void *arg)
 {
-	return wf_io_tries(m, io, try, arg, NULL);
+	return wf_io_tries(m, io, io->dir, try, arg, NULL);
 }
 
 ssize_t

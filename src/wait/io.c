@@ -131,7 +131,7 @@ read_once(struct wf_io *io, const struct iovec *iov, int n)
 
 	if (unlikely(!is_tcp(io)))
 		return read_other(io, iov, n);
-	rc = os_readv(io->fd, iov, n);
+	rc = os_readv(f->fd, iov, n);
 	f->drained = rc > 0 && (size_t)rc < total(iov, n) && is_plain(f);
 	f->drained_at = io->count;
 	return rc;
@@ -210,17 +210,24 @@ write_blocking(int fd, const struct iovec *iov, int n)
 	return rc;
 }
 
-WF_INLINE ssize_t
-write_once(struct wf_io *io, const struct iovec *iov, int n)
+static ssize_t
+write_other(struct wf_io *io, const struct iovec *iov, int n)
 {
 	if (!io->ours) {
 		ssize_t rc = io->blocks ? -EOPNOTSUPP : os_writev_now(io->fd, iov, n);
 
 		return rc == -EOPNOTSUPP ? write_blocking(io->fd, iov, n) : rc;
 	}
-	if (io->f->kind & WF_FD_FILE)
-		return write_blocking(io->fd, iov, n);
-	return os_writev(io->fd, iov, n, io->f->kind & WF_FD_SOCKET);
+	return io->f->kind & WF_FD_FILE ? write_blocking(io->fd, iov, n)
+					: os_writev(io->fd, iov, n, false);
+}
+
+WF_INLINE ssize_t
+write_once(struct wf_io *io, const struct iovec *iov, int n)
+{
+	if (unlikely(!io->ours || !(io->f->kind & WF_FD_SOCKET)))
+		return write_other(io, iov, n);
+	return os_writev(io->fd, iov, n, true);
 }
 
 static ssize_t

@@ -48,11 +48,10 @@ wf_io_take(struct wf_io *io, int fd, enum wf_dir dir)
 
 /* The end of a turn. */
 WF_INLINE void
-wf_io_give(struct wf_m **m, struct wf_io *io)
+wf_io_give(struct wf_m **m, struct wf_io *io, enum wf_dir dir)
 {
 	struct wf_fd *f = io->f;
-	const uint64_t busy = (uint64_t)WF_USE_BUSY << io->dir,
-		       line = (uint64_t)WF_USE_LINE << io->dir;
+	const uint64_t busy = (uint64_t)WF_USE_BUSY << dir, line = (uint64_t)WF_USE_LINE << dir;
 	uint64_t use = at_load_rlx(&f->use); /* rlx: the CAS decides */
 
 	wf_tsan_release(f);
@@ -63,21 +62,24 @@ wf_io_give(struct wf_m **m, struct wf_io *io)
 		wf_io_end(m, io);
 }
 
-/* As wf_io_do. known NULL: nothing ever is. */
+/* As wf_io_do. dir is io's, for the compiler to know; known NULL: nothing ever is. */
 WF_INLINE ssize_t
-wf_io_tries(struct wf_m **m, struct wf_io *io, wf_io_fn *try, void *arg, wf_io_known_fn *known)
+wf_io_tries(struct wf_m **m, struct wf_io *io, enum wf_dir dir, wf_io_fn *try, void *arg,
+	    wf_io_known_fn *known)
 {
+	wf_a32 *count = &io->f->count[dir];
+
 	for (;;) {
 		ssize_t n;
 		int rc;
 
-		io->count = at_load_acq(&io->f->count[io->dir]); /* acq: before the try: FD-3 */
+		io->count = at_load_acq(count); /* acq: before the try: FD-3 */
 		if (!known || !known(io)) {
 			wf_leave(*m);
 			n = try(io, arg);
 			*m = wf_enter(WF_CALL_B);
 			if (WF_MUTANT(MUT_POLL_COUNT_LATE)) /* acq: a mutant */
-				io->count = at_load_acq(&io->f->count[io->dir]);
+				io->count = at_load_acq(count);
 			if (n != -EAGAIN)
 				return n;
 		}
@@ -99,8 +101,8 @@ wf_io_whole(int fd, enum wf_dir dir, wf_io_fn *try, void *arg, wf_io_known_fn *k
 	if (unlikely(!wf_io_take(&io, fd, dir)))
 		rc = wf_io_begin(&m, &io, fd, dir);
 	if (likely(rc == 0)) {
-		rc = wf_io_tries(&m, &io, try, arg, known);
-		wf_io_give(&m, &io);
+		rc = wf_io_tries(&m, &io, dir, try, arg, known);
+		wf_io_give(&m, &io, dir);
 	}
 	if (likely(m))
 		wf_leave(m);
