@@ -198,8 +198,9 @@ note_event(struct wf_fd *f, enum wf_dir dir, struct wf_glist *ready)
 static void
 fetch(const struct wf_events *events, int i)
 {
-	const struct wf_fd *f =
-	    i < events->n ? wf_fd_find((int)(uint32_t)events->event[i].data) : NULL;
+	const struct wf_fd *f = i < WF_EVENTS && i < events->n
+				    ? wf_fd_find((int)(uint32_t)events->event[i].data)
+				    : NULL;
 
 	__builtin_prefetch(f, 1); /* NULL: no harm */
 }
