@@ -8,6 +8,7 @@ second, and NAME_p50, NAME_p99 and NAME_p999 are delays as the client sees them.
 
 import json
 import os
+import re
 import subprocess
 
 from lib.build import OUT, ROOT, Failed, Missing, build_step, compiler
@@ -92,3 +93,43 @@ class Echo(Client):
         found = json.loads(output_of_client(server, [str(word) for word in command]))
         delays = {name: found[name + "_ns"] / 1e9 for name in ("p50", "p99", "p999")}
         return Measured(found["requests"], found["wall_ns"] / 1e9, found["cpu_ns"] / 1e9, delays)
+
+
+class Wrk(Client):
+    """The load generator wrk: one thread, a request at a time on each connection."""
+
+    seconds = 4
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1}
+
+    def __init__(self, connections, path):
+        self.connections = connections
+        self.path = path
+
+    def build(self):
+        done = subprocess.run([os.path.join(ROOT, "weft"), "need", "wrk"], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            raise Missing("wrk is not here; ./weft need wrk tells how to install it")
+
+    def load(self, server, seconds):
+        text = output_of_client(server, [
+            "wrk", "-t1", f"-c{self.connections}", f"-d{seconds}s", "--latency",
+            f"http://127.0.0.1:{server.port}{self.path}"])
+        for bad in ("Socket errors", "Non-2xx"):
+            if bad in text:
+                raise Failed("wrk: " + next(line.strip() for line in text.splitlines() if bad in line))
+        return text
+
+    def measure(self, server, options):
+        """To connect is inside the interval; it is 64 of some hundred thousand requests."""
+        self.load(server, 1)
+        before = server.cpu_s()
+        text = self.load(server, max(1, self.seconds * options.scale // 100))
+        cpu_s = server.cpu_s() - before
+        total = re.search(r"(\d+) requests in ([\d.]+)(us|ms|s)\b", text)
+        p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)\b", text)
+        if not total or not p99 or int(total.group(1)) == 0:
+            raise Failed(f"wrk said: {text.strip()}")
+        return Measured(int(total.group(1)), float(total.group(2)) * self.units[total.group(3)], cpu_s,
+                        {"p99": float(p99.group(1)) * self.units[p99.group(2)]})

@@ -86,6 +86,9 @@ JOBS = [
     ServerJob("echo_busy", ["echo", "8"], ["p50", "p99", "p999"],
               "echo on 8 connections, each once in a millisecond, beside 8 goroutines that compute",
               clients.Echo(8, 20_000, pace_us=1000), procs=2),
+    ServerJob("http", ["http"], ["", "rate", "p99"],
+              "HTTP server, 64 connections that stay, asked by wrk: CPU time of the server per request",
+              clients.Wrk(64, "/plaintext")),
     Job("lease_entry", ["entry"], ["lease_entry"], "entering the runtime and leaving it",
         peers=False),
 ]

@@ -7,12 +7,14 @@
  * did not fill the buffer has emptied the socket, unless the peer has closed it.
  */
 #define _GNU_SOURCE
+#include "../http.h"
 #include "../serve.h"
 
 #include <sys/epoll.h>
 
 enum {
 	EVENTS = 128,
+	DESCRIPTORS = 65536,
 };
 
 static void
@@ -51,7 +53,43 @@ echo(const struct epoll_event *event)
 }
 
 static void
-serve_echo(void)
+http(const struct epoll_event *event)
+{
+	static struct http *table[DESCRIPTORS];
+	int fd = event->data.fd;
+	struct http *h = fd < DESCRIPTORS ? table[fd] : NULL;
+	ssize_t n;
+
+	if (h == NULL) {
+		h = fd < DESCRIPTORS ? malloc(sizeof(*h)) : NULL;
+		if (h == NULL)
+			row_die("too many connections");
+		h->have = 0;
+		h->last = false;
+		table[fd] = h;
+	}
+	do {
+		size_t room = sizeof(h->in) - h->have;
+		ssize_t got = n = read(fd, h->in + h->have, room);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n > 0)
+			n = http_serve(h, (size_t)n);
+		if (got <= 0 || n < 0 ||
+		    (n > 0 && send(fd, h->out, (size_t)n, MSG_NOSIGNAL) != n) || h->last) {
+			close(fd);
+			free(h);
+			table[fd] = NULL;
+			return;
+		}
+		if ((size_t)got < room && !(event->events & ~(uint32_t)EPOLLIN))
+			return;
+	} while (true);
+}
+
+static void
+serve(void (*ready)(const struct epoll_event *))
 {
 	int epoll = serve_must("epoll_create1", epoll_create1(EPOLL_CLOEXEC));
 	int listener = serve_listen(SOCK_NONBLOCK);
@@ -68,14 +106,27 @@ serve_echo(void)
 			if (events[i].data.fd == listener)
 				accept_all(epoll, listener);
 			else
-				echo(&events[i]);
+				ready(&events[i]);
 	}
+}
+
+static void
+serve_echo(void)
+{
+	serve(echo);
+}
+
+static void
+serve_http(void)
+{
+	serve(http);
 }
 
 int
 main(int argc, char **argv)
 {
-	static const struct row_entry table[] = {{"echo 0", serve_echo}, {NULL, NULL}};
+	static const struct row_entry table[] = {
+	    {"echo 0", serve_echo}, {"http", serve_http}, {NULL, NULL}};
 
 	return row_main(argc, argv, "the kernel's, one thread", table);
 }

@@ -342,6 +342,7 @@ func main() {
 		"timers idle_cpu":    benchIdleCPU,
 		"echo 0":             func() { serveEcho(0) },
 		"echo 8":             func() { serveEcho(8) },
+		"http":               serveHTTP,
 		"block_throughput":   benchBlockThroughput,
 		"blocking":           benchBlocking,
 	}

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -49,5 +50,95 @@ func serveEcho(hogs int) {
 			die(1, "%v", err)
 		}
 		go echo(conn)
+	}
+}
+
+// The parser of bench/peers/http.h.
+
+const (
+	httpIn       = 4096
+	httpShortest = len("GET / HTTP/1.0\r\n\r\n")
+	httpAnswer   = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
+)
+
+var (
+	httpGet     = []byte("GET /")
+	httpVersion = []byte(" HTTP/1.")
+	httpClose   = []byte("Connection: close")
+)
+
+// httpRequest returns the length of the request at the beginning of text, 0 if it is not complete, -1
+// if it is none; and whether it is the last.
+func httpRequest(text []byte) (length int, last bool) {
+	at := 0
+	for {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			break
+		}
+		if n == 0 || text[at+n-1] != '\r' {
+			return -1, false
+		}
+		line := text[at : at+n-1]
+		switch {
+		case at == 0:
+			if len(line) < httpShortest-4 || !bytes.HasPrefix(line, httpGet) ||
+				!bytes.Equal(line[len(line)-9:len(line)-1], httpVersion) {
+				return -1, false
+			}
+		case len(line) == 0:
+			return at + n + 1, last
+		case len(line) == len(httpClose) && bytes.EqualFold(line, httpClose):
+			last = true
+		}
+		at += n + 1
+	}
+	if len(text) == httpIn {
+		return -1, false
+	}
+	return 0, false
+}
+
+func httpConn(conn net.Conn) {
+	defer conn.Close()
+	in := make([]byte, httpIn)
+	var out []byte
+	have, last := 0, false
+	for !last {
+		n, err := conn.Read(in[have:])
+		if err != nil {
+			return
+		}
+		have += n
+		from := 0
+		out = out[:0]
+		for from < have && !last {
+			n, last = httpRequest(in[from:have])
+			if n < 0 {
+				return
+			}
+			if n == 0 {
+				break
+			}
+			out = append(out, httpAnswer...)
+			from += n
+		}
+		have = copy(in, in[from:have])
+		if len(out) > 0 {
+			if _, err = conn.Write(out); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func serveHTTP() {
+	listener := listen()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			die(1, "%v", err)
+		}
+		go httpConn(conn)
 	}
 }

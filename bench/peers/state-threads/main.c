@@ -4,6 +4,7 @@
  * OS thread, and condition variables, of which the channels here are made; it has no select. Its
  * way to yield is a sleep of no time.
  */
+#include "../http.h"
 #include "../serve.h"
 
 #include <errno.h>
@@ -643,8 +644,28 @@ serve_one(void *arg)
 	return NULL;
 }
 
+static void *
+serve_one_http(void *arg)
+{
+	st_netfd_t conn = arg;
+	struct http *h = calloc(1, sizeof(*h)); /* larger than the stack */
+	ssize_t n;
+
+	if (h == NULL)
+		row_die("no memory");
+	while (!h->last && (n = st_read(conn, h->in + h->have, sizeof(h->in) - h->have,
+					ST_UTIME_NO_TIMEOUT)) > 0) {
+		n = http_serve(h, (size_t)n);
+		if (n < 0 || (n > 0 && st_write(conn, h->out, (size_t)n, ST_UTIME_NO_TIMEOUT) != n))
+			break;
+	}
+	st_netfd_close(conn);
+	free(h);
+	return NULL;
+}
+
 static void
-serve_echo(void)
+serve(void *(*one)(void *))
 {
 	st_netfd_t listener = st_netfd_open_socket(serve_listen(0));
 
@@ -653,8 +674,20 @@ serve_echo(void)
 
 		serve_must("st_accept", conn == NULL ? -1 : 0);
 		serve_no_delay(st_netfd_fileno(conn));
-		go(serve_one, conn, false);
+		go(one, conn, false);
 	}
+}
+
+static void
+serve_echo(void)
+{
+	serve(serve_one);
+}
+
+static void
+serve_http(void)
+{
+	serve(serve_one_http);
 }
 
 static const struct row_entry table[] = {
@@ -674,6 +707,7 @@ static const struct row_entry table[] = {
     {"pipeline", pipeline},
     {"mem", mem},
     {"echo 0", serve_echo},
+    {"http", serve_http},
     {NULL, NULL},
 };
 

@@ -32,6 +32,7 @@ const ROWS: &[&str] = &[
     "pipeline",
     "mem",
     "echo 0",
+    "http",
 ];
 
 fn runtime(io: bool) -> Runtime {
@@ -85,6 +86,7 @@ fn main() {
         ["pipeline"] => run(waits::pipeline()),
         ["mem"] => run(tasks::mem()),
         ["echo", "0"] => serve(servers::echo()),
+        ["http"] => serve(servers::http()),
         _ => {
             eprintln!("usage: peer-tokio rows | {}", ROWS.join(" | "));
             std::process::exit(2)
