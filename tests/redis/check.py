@@ -282,13 +282,18 @@ def test_answers_do_not_pile_up_for_who_does_not_read():
 # ---- expiry
 
 def test_expired_keys_are_not_found():
+    keys = [b"key%d" % i for i in range(50)]
     with Cache() as server, server.connect() as s:
-        s.sendall(bulk(b"SET", b"short", b"lived", b"PX", b"50") + bulk(b"SET", b"long", b"lived"))
-        assert receive(s, 10) == b"+OK\r\n+OK\r\n"
-        until(lambda: server.cli("get", "short") == b"\n", "the end of a key")
-        assert server.cli("ttl", "short") == b"-2\n"
-        assert server.cli("set", "short", "again", "nx") == b"OK\n"
-        assert server.cli("mget", "short", "long") == b"again\nlived\n"
+        s.sendall(b"".join(bulk(b"SET", key, b"x", b"PX", b"50") for key in keys))
+        assert receive(s, 250) == b"+OK\r\n" * 50
+        assert server.cli("set", "stays", "here") == b"OK\n"
+        time.sleep(0.06)  # all have expired, and few have been swept
+        s.sendall(bulk(b"MGET", *keys) + bulk(b"TTL", keys[0]) + bulk(b"EXISTS", *keys))
+        wanted = b"*50\r\n" + b"$-1\r\n" * 50 + b":-2\r\n:0\r\n"
+        assert receive(s, len(wanted)) == wanted
+        assert server.cli("dbsize") == b"1\n"  # who looks for a key that has expired frees it
+        assert server.cli("set", "key0", "again", "nx") == b"OK\n"
+        assert server.cli("mget", "key0", "stays") == b"again\nhere\n"
 
 
 def test_expired_keys_are_freed_though_nobody_asks():
