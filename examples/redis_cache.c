@@ -137,6 +137,15 @@ resize(struct shard *s, size_t buckets)
 	s->buckets = buckets;
 }
 
+static void
+make_tables(void)
+{
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = (uint64_t)weft_now();
+	for (int i = 0; i < SHARDS; i++)
+		resize(&shards[i], 16);
+}
+
 /* False: no memory, and the key is as it was. */
 static bool
 put(const struct arg *key, const char *value, size_t len, int64_t expires)
@@ -857,10 +866,7 @@ app(struct app *a)
 		fprintf(stderr, "listen: %s\n", why ? why : strerror(-listener));
 		return 1;
 	}
-	if (getrandom(&seed, sizeof(seed), 0) < 0)
-		seed = (uint64_t)weft_now();
-	for (int i = 0; i < SHARDS; i++)
-		resize(&shards[i], 16);
+	make_tables();
 	stop = weft_make(int, 1);
 	weft_local_addr(listener, addr, sizeof(addr));
 	printf("cache on %s\n", addr);

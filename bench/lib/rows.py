@@ -2,6 +2,7 @@
 """What is measured: which program prints which rows, and with how many processors it makes sense."""
 
 from lib import clients
+from lib.redis import RedisBenchmark
 
 
 class Job:
@@ -89,6 +90,16 @@ JOBS = [
     ServerJob("http", ["http"], ["", "rate", "p99"],
               "HTTP server, 64 connections that stay, asked by wrk: CPU time of the server per request",
               clients.Wrk(64, "/plaintext")),
+    ServerJob("redis_get", ["redis"], ["", "rate", "p99"],
+              "cache server, redis-benchmark, GET: CPU time of the server per request",
+              RedisBenchmark("get", 1, 200_000)),
+    ServerJob("redis_set", ["redis"], ["", "rate", "p99"],
+              "cache server, redis-benchmark, SET: CPU time of the server per request",
+              RedisBenchmark("set", 1, 200_000)),
+    ServerJob("redis_get_pipe16", ["redis"], ["", "rate", "p99"],
+              "the same with 16 GETs at a time", RedisBenchmark("get", 16, 1_600_000)),
+    ServerJob("redis_set_pipe16", ["redis"], ["", "rate", "p99"],
+              "the same with 16 SETs at a time", RedisBenchmark("set", 16, 1_600_000)),
     Job("lease_entry", ["entry"], ["lease_entry"], "entering the runtime and leaving it",
         peers=False),
 ]

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 from lib.build import OUT, ROOT, Failed, build_step, compiler, output_of
+from lib.redis import RedisServer
 
 
 class Weft:
@@ -265,4 +266,4 @@ class IoUring(Epoll):
 
 
 PEERS = {peer.name: peer for peer in (Go, Tokio, TokioCurrentThread, BoostFiber, Tbb, OpenMp,
-                                      Pthreads, StateThreads, Epoll, IoUring)}
+                                      Pthreads, StateThreads, Epoll, IoUring, RedisServer)}

@@ -343,6 +343,7 @@ func main() {
 		"echo 0":             func() { serveEcho(0) },
 		"echo 8":             func() { serveEcho(8) },
 		"http":               serveHTTP,
+		"redis":              serveRedis,
 		"block_throughput":   benchBlockThroughput,
 		"blocking":           benchBlocking,
 	}
