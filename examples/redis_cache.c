@@ -65,9 +65,9 @@ now_ms(void)
 	return weft_now() / WEFT_MS;
 }
 
-static uint64_t seed; /* random, so that nobody can fill one bucket on purpose */
+static uint64_t seed; /* random, so that it is hard to fill one bucket on purpose */
 
-/* Eight bytes at a time. */
+/* Eight bytes at a time; each bit of a key changes every part of the hash. */
 static uint64_t
 hash_of(const char *text, size_t len)
 {
@@ -78,9 +78,10 @@ hash_of(const char *text, size_t len)
 
 		memcpy(&word, text, len < 8 ? len : 8);
 		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 32;
+		h = (h ^ h >> 32) * 0xd6e8feb86659fd93;
+		h ^= h >> 29;
 	}
-	return h * 0xd6e8feb86659fd93;
+	return h;
 }
 
 static struct shard *
