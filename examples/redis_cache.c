@@ -494,13 +494,16 @@ expiry_of(struct client *c, const struct arg *a, int64_t unit_ms, bool past_too,
 	return false;
 }
 
+/* Stores the first arguments: a key, its value, perhaps more of them. */
 static void
-say_put(struct client *c, const struct arg *key, const struct arg *value, int64_t expires)
+put_pairs(struct client *c, int pairs, int64_t expires)
 {
-	if (put(key, value->text, value->len, expires))
-		say(c, "+OK\r\n");
-	else
-		say_error(c, "OOM no memory for this value");
+	for (struct arg *a = c->arg + 1; pairs > 0; pairs--, a += 2)
+		if (!put(&a[0], a[1].text, a[1].len, expires)) {
+			say_error(c, "OOM no memory for this value");
+			return;
+		}
+	say(c, "+OK\r\n");
 }
 
 static void
@@ -536,7 +539,7 @@ set(struct client *c)
 	if ((nx || xx) && xx != (find(&c->arg[1]) != NULL))
 		say(c, "$-1\r\n");
 	else
-		say_put(c, &c->arg[1], &c->arg[2], expires);
+		put_pairs(c, 1, expires);
 }
 
 static void
@@ -550,14 +553,10 @@ mget(struct client *c)
 static void
 mset(struct client *c)
 {
-	size_t begin = c->out.len;
-
 	if (c->args % 2 == 0)
 		say_wrong_count(c);
-	for (int i = 1; c->args % 2 && i < c->args; i += 2) {
-		c->out.len = begin; /* the last answer stands for all */
-		say_put(c, &c->arg[i], &c->arg[i + 1], NEVER);
-	}
+	else
+		put_pairs(c, c->args / 2, NEVER);
 }
 
 static void

@@ -351,6 +351,12 @@ def test_benchmark():
         benchmark_of(server, "20000")
 
 
+def test_benchmark_with_other_procs():
+    for procs in ("1", "4"):
+        with Cache("--procs", procs) as server:
+            benchmark_of(server, "8000")
+
+
 def sanitized(option):
     with Cache(option) as server:
         answers_of(server)
