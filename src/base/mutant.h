@@ -30,6 +30,7 @@ enum wf_mutant_id {
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
 	MUT_LEASE_FORK,            /* a forked child keeps the lease that its parent had */
+	MUT_FORK_OFFERS,           /* a forked child goes on to offer a P */
 	MUT_OFFER_NO_ID,           /* a taker believes that the offer is for the P it has in mind */
 	MUT_OFFER_BACK_BLIND,      /* the owner ends its offer by a store */
 	MUT_OFFER_HINT_LOST,       /* a hint is cleared, the lease not looked at again */
@@ -64,12 +65,20 @@ enum wf_mutant_id {
 	MUT_ATTEND_NO_FENCE,    /* the sleep is announced, the heaps read without a fence */
 	MUT_ATTEND_NO_RECHECK,  /* no second look at the heaps */
 	MUT_TIME_NO_VOID,       /* what a stopped timer had on its way is delivered */
+	MUT_TIME_UNORDERED,     /* a fire that is delivered does not void those before it */
+	MUT_TIME_NO_TAKE_BACK,  /* a stop leaves in the channel what nobody has received */
 	MUT_ATTEND_NO_BREAK,    /* a timer is armed, and the sleep that is too long goes on */
 	MUT_POLL_NO_GENERATION, /* an event of a descriptor that had the number before counts */
 	MUT_POLL_COUNT_LATE,    /* the count of events is read after the kernel was asked */
 	MUT_POLL_NO_RECHECK,    /* a waiter stands in line without a look at the count */
 	MUT_POLL_NO_FORWARD,    /* a break that another poller received is not passed on */
 	MUT_POLL_TURN_LOST,     /* the end of a turn does not look for who came meanwhile */
+	MUT_POLL_STALE_WAIT,    /* a waiter does not see that the descriptor is another's */
+	MUT_POLL_STAYS,         /* who was woken by its scope stays in the descriptor's line */
+	MUT_POLL_CLOSE_EARLY,   /* a descriptor is closed while it is in use */
+	MUT_POLL_FINISH_BLIND, /* the end of a descriptor does not see that its number came again */
+	MUT_POLL_JOIN_SILENT,  /* a thread stands in line, and nobody goes to look */
+	MUT_DEAD_NO_FIRING,    /* the deadlock check forgets what is in somebody's hands */
 };
 
 #endif

@@ -29,7 +29,8 @@ static bool
 nothing_comes(void)
 {
 	/* acq: what it has submitted */
-	return !wf_poll_waited_for() && !wf_timers_live() && !at_load_acq(&wf_sched.firing) &&
+	return !wf_poll_waited_for() && !wf_timers_live() &&
+	       (WF_MUTANT(MUT_DEAD_NO_FIRING) || !at_load_acq(&wf_sched.firing)) &&
 	       !wf_any_queued();
 }
 

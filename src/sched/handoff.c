@@ -231,7 +231,8 @@ wf_lease_fork(struct wf_m *m)
 {
 	if (!WF_MUTANT(MUT_LEASE_FORK))
 		at_store_rlx(&m->lease, WF_FORKED); /* rlx: one thread */
-	m->blocking = false;                        /* there is no P to offer */
+	if (!WF_MUTANT(MUT_FORK_OFFERS))
+		m->blocking = false; /* there is no P to offer */
 }
 
 /* ---- the requester's side; wf_lease_lock held */

@@ -54,7 +54,7 @@ void
 wf_netpoll_joined(struct wf_m *m)
 {
 	fence_seq(); /* the line before the look; pairs with end_attending and the idle bit: NETP-1 */
-	if (nobody_attends() && wf_idle_any())
+	if (nobody_attends() && wf_idle_any() && !WF_MUTANT(MUT_POLL_JOIN_SILENT))
 		wf_wake_one(m);
 }
 

@@ -52,6 +52,8 @@ finish(struct wf_m **m, struct wf_fd *f, uint64_t use)
 	rc = os_close_fd(f->fd); /* from here on the number may be another's */
 	if (*m)
 		*m = wf_enter(WF_CALL_B);
+	if (WF_MUTANT(MUT_POLL_FINISH_BLIND))
+		at_store_rel(&f->use, 0); /* a mutant */
 	/* acqrel: as wf_fd_make, which may have been here */
 	at_cas_acqrel(&f->use, &use, use & ~(uint64_t)UINT32_MAX);
 	return rc;
@@ -70,7 +72,7 @@ drop(struct wf_m **m, struct wf_fd *f, uint32_t generation, uint64_t flags, int 
 		ASSERT((use & USES) >= ONE);
 		next = (use & ~flags) - ONE;
 	} while (!at_cas_acqrel(&f->use, &use, next)); /* acqrel: all uses before the close: FD-1 */
-	if (!(next & CLOSING) || (next & USES))
+	if (!(next & CLOSING) || ((next & USES) && !WF_MUTANT(MUT_POLL_CLOSE_EARLY)))
 		return false;
 	wf_tsan_acquire(f);
 	*rc = finish(m, f, next);
@@ -269,6 +271,9 @@ wait_for_event(struct wf_m **m, struct wf_io *io)
 	wf_lock(&f->lock);
 	/* rlx: under the lock. POLL-2 */
 	rc = at_load_rlx(&f->generation) != io->generation ? -ECANCELED : 0;
+	if (WF_MUTANT(MUT_POLL_STALE_WAIT))
+		rc = 0;
+	/* rlx: as above */
 	if (rc < 0 ||
 	    (at_load_rlx(&f->count[io->dir]) != io->count && !WF_MUTANT(MUT_POLL_NO_RECHECK))) {
 		wf_unlock(&f->lock);
@@ -281,7 +286,7 @@ wait_for_event(struct wf_m **m, struct wf_io *io)
 	rc = wf_scope_verdict(g);
 	wf_lock(&f->lock);
 	linked = at_load_rlx(&a.w.linked); /* rlx: under the lock */
-	if (linked)
+	if (linked && !WF_MUTANT(MUT_POLL_STAYS))
 		wf_fd_unlink(f, io->dir, &a.w); /* WAIT-1 */
 	wf_unlock(&f->lock);
 	return rc == 0 && wf_run_over(*m) ? -ENOTSUP : rc;

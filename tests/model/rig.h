@@ -264,6 +264,14 @@ wf_m_stop(struct wf_m *m)
 
 	SIM_CHECK(!m->spinning && wf_m_p(m) == NULL);
 	wf_lock(&wf_sched.lock);
+#ifdef RIG_TIMERS_C
+	while (wf_attend_begin(m)) {
+		wf_unlock(&wf_sched.lock);
+		if (wf_attend(m))
+			return true;
+		wf_lock(&wf_sched.lock);
+	}
+#endif
 	m->idle_next = wf_sched.idle_ms;
 	wf_sched.idle_ms = m;
 	wf_unlock(&wf_sched.lock);

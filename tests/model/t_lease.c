@@ -708,6 +708,6 @@ forks(void *arg)
 SCENARIO(owner_forks) = {
     .setup = setup_blocks,
     .threads = {{forks, &rig.m[0], false}, {requester, LAST_M, false}, {needs_p, NULL, false}},
-    .mutants = {SIM_MUTANT(MUT_LEASE_FORK)},
+    .mutants = {SIM_MUTANT(MUT_LEASE_FORK), SIM_MUTANT(MUT_FORK_OFFERS)},
     .blocked_ok = true,
 };

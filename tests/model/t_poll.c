@@ -6,7 +6,7 @@
  * Nobody waits for bytes that are there, one of several wakers wins, turns are passed on, a late
  * event means nothing, and a break reaches the one it is meant for.
  * (POLL-1 to POLL-4, FD-1 to FD-3, NETP-1, NETP-2)
- * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c src/sched/netpoll.c src/core/poll.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/blocking.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_close_fd,--unresolved-symbols=ignore-all
+ * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c src/sched/netpoll.c src/sched/deadlock.c src/core/poll.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/blocking.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_close_fd,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #define RIG_TIMERS_C
@@ -24,6 +24,8 @@ static struct {
 	int result[THREADS];
 	unsigned over;
 	int closed;
+	wf_a32 number_free; /* the number may come again */
+	bool suspected;
 } s;
 
 int __wrap_os_close_fd(int fd);
@@ -33,6 +35,7 @@ __wrap_os_close_fd(int fd)
 {
 	SIM_CHECK(fd == FD);
 	SIM_CHECK(s.closed++ == 0); /* FD-1 */
+	at_store_rel(&s.number_free, 1);
 	return 0;
 }
 
@@ -274,6 +277,71 @@ SCENARIO(poll_close_line) = {
     .blocked_ok = true,
 };
 
+/* ---- close, while one reads: the wait that it is about to begin is void, and the end comes after
+   the last use */
+
+static void
+check_closed(void)
+{
+	SIM_CHECK((s.over & 3) == 3 && s.closed == 1 && s.result[1] == 0);
+	SIM_CHECK(s.result[0] == -ECANCELED || s.result[0] == -EBADF);
+	SIM_CHECK(wf_poll.waiters.v == 0);
+}
+
+SCENARIO(poll_close) = {
+    .setup = setup,
+    .threads = {THREAD(attends, 0), THREAD(reads, 0), THREAD(closes, 1)},
+    .check_end = check_closed,
+    .mutants = {SIM_MUTANT(MUT_POLL_STALE_WAIT), SIM_MUTANT(MUT_POLL_CLOSE_EARLY)},
+    .blocked_ok = true,
+};
+
+/* The number comes again, as soon as it is free. */
+static void
+reuses(void *arg)
+{
+	struct wf_m *m = &rig.m[RIG_MS - 1];
+
+	(void)arg;
+	wf_m_set(m);
+	while (!at_load_acq(&s.number_free))
+		cpu_relax();
+	SIM_CHECK(wf_fd_make(m, FD, 0) == FD);
+	s.over |= 4;
+}
+
+static void
+check_reused(void)
+{
+	SIM_CHECK((s.over & 6) == 6 && s.closed == 1);
+	SIM_CHECK(f()->use.v == ((uint64_t)f()->generation.v << 32 | 1)); /* weft's, and unused */
+}
+
+SCENARIO(poll_reuse) = {
+    .setup = setup,
+    .threads = {THREAD(attends, 0), THREAD(closes, 1), THREAD(reuses, 0)},
+    .check_end = check_reused,
+    .mutants = {SIM_MUTANT(MUT_POLL_FINISH_BLIND)},
+    .blocked_ok = true,
+};
+
+/* ---- only a scope wakes it: it is seen, and leaves the line. WAIT-1, WAIT-4 */
+
+static void
+check_cancelled(void)
+{
+	SIM_CHECK((s.over & 1) && s.result[0] == -ECANCELED);
+	SIM_CHECK(wf_poll.waiters.v == 0 && !f()->line[0].first); /* POLL-4 */
+}
+
+SCENARIO(poll_cancel) = {
+    .setup = setup,
+    .threads = {THREAD(attends, 0), THREAD(reads_in_group, 0), THREAD(cancels, 2)},
+    .check_end = check_cancelled,
+    .mutants = {SIM_MUTANT(MUT_CHAN_FLAG_EARLY), SIM_MUTANT(MUT_POLL_STAYS)},
+    .blocked_ok = true,
+};
+
 /* ---- an event of the file that had the number before: POLL-3 */
 
 static void
@@ -319,5 +387,75 @@ SCENARIO(poll_break) = {
     .threads = {THREAD(naps, 1), THREAD(attends, 0), THREAD(sleeps, 0)},
     .check_end = check_slept,
     .mutants = {SIM_MUTANT(MUT_POLL_NO_FORWARD), SIM_MUTANT(MUT_ATTEND_NO_FENCE)},
+    .blocked_ok = true,
+};
+
+/* ---- nobody attends, a P is idle, and a thread stands in line: somebody is woken to look. NETP-1.
+   Whom wf_wake_one starts attends. */
+
+static void
+setup_unattended(void)
+{
+	setup();
+	wf_heap_flush(&rig.p[0].timers);
+	wf_sched.np_made = wf_sched.procs.v = 2;
+	wf_steal_order_init(2);
+	rig_idle(&rig.p[1]);
+	rig.spare[rig.spares++] = &rig.m[ATTENDS];
+}
+
+SCENARIO(poll_joined) = {
+    .setup = setup_unattended,
+    .threads = {THREAD(reads, 0), THREAD(arrives, 0)},
+    .check_end = check_read,
+    .mutants = {SIM_MUTANT(MUT_POLL_JOIN_SILENT)},
+    .max_bound = 1,
+    .random = 20000,
+    .blocked_ok = true,
+};
+
+/* ---- all Ms sleep, and the monitor has heard of an event: whoever it wakes is in line, in its
+   hands, or queued. DEAD-1 */
+
+static struct wf_waiter waits;
+
+static void
+setup_in_line(void)
+{
+	setup();
+	wf_heap_flush(&rig.p[0].timers);
+	wf_sched.nmidle = 1;
+	wf_sched.n_spawned.v = 1;
+	rig.g[1].status.v = WF_WAITING;
+	wf_waiter_init(&waits, &rig.g[1], 0);
+	wf_m_set(&rig.m[RIG_MS - 1]);
+	wf_lock(&f()->lock);
+	wf_fd_link(f(), WF_READ, &waits);
+	wf_unlock(&f()->lock);
+	wf_m_set(NULL);
+}
+
+static void
+becomes_idle(void *arg)
+{
+	wf_m_set(&rig.m[(uintptr_t)arg]);
+	wf_lock(&wf_sched.lock);
+	s.suspected = wf_deadlock_suspected();
+	wf_unlock(&wf_sched.lock);
+	s.over |= 1;
+}
+
+static void
+check_no_deadlock(void)
+{
+	SIM_CHECK((s.over & 1) && !s.suspected);
+	SIM_CHECK(wf_globq.size.v == 1);
+}
+
+SCENARIO(poll_deadlock) = {
+    .setup = setup_in_line,
+    .threads = {THREAD(naps, 1), THREAD(arrives, 0), THREAD(becomes_idle, 2)},
+    .check_end = check_no_deadlock,
+    .mutants = {SIM_MUTANT(MUT_DEAD_NO_FIRING)},
     .blocked_ok = true,
 };

@@ -284,7 +284,7 @@ SCENARIO(timer_stop) = {
     .setup = setup_after,
     .threads = {THREAD(attends, 0), THREAD(stops, 0)},
     .check_end = check_stopped,
-    .mutants = {SIM_MUTANT(MUT_TIME_NO_VOID)},
+    .mutants = {SIM_MUTANT(MUT_TIME_NO_VOID), SIM_MUTANT(MUT_TIME_NO_TAKE_BACK)},
     .early = 1,
     .blocked_ok = true,
 };
@@ -313,7 +313,7 @@ SCENARIO(timer_stop_or_receive) = {
     .setup = setup_after,
     .threads = {THREAD(attends, 0), THREAD(stops, 0), THREAD(takes, 1)},
     .check_end = check_stopped_or_taken,
-    .mutants = {SIM_MUTANT(MUT_TIME_NO_VOID)},
+    .mutants = {SIM_MUTANT(MUT_TIME_NO_VOID), SIM_MUTANT(MUT_TIME_UNORDERED)},
     .random = 20000,
     .early = 1,
     .blocked_ok = true,
