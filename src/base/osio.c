@@ -388,6 +388,17 @@ os_resolve(const char *host, const char *port, enum os_family family, bool datag
 	return count > 0 ? count : -ENOENT;
 }
 
+bool
+os_is_numeric(const char *host)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *all;
+
+	if (getaddrinfo(host, NULL, &hints, &all) != 0)
+		return false;
+	freeaddrinfo(all);
+	return true;
+}
+
 int
 os_unix_addr(const char *path, struct os_addr *out)
 {

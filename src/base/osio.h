@@ -64,6 +64,7 @@ enum os_family { OS_ANY_FAMILY, OS_INET, OS_INET6 };
    unless both are numbers. host NULL: any of ours to listen, or the loopback. */
 int os_resolve(const char *host, const char *port, enum os_family family, bool datagram,
 	       bool listens, struct os_addr *out, int n);
+bool os_is_numeric(const char *host); /* os_resolve need not ask anybody for it */
 int os_unix_addr(const char *path, struct os_addr *out);        /* @name: not in the file system */
 int os_addr_text(const struct os_addr *a, char *buf, size_t n); /* its length, or -errno */
 int os_socket_addr(int fd, bool peer, struct os_addr *out);

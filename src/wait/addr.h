@@ -16,6 +16,17 @@ struct wf_hostport {
 	char port[32];
 };
 
+enum { WF_ADDRS = 16 }; /* of one name that are tried */
+
+struct wf_question {
+	struct wf_hostport hp;
+	enum os_family family;
+	bool datagram, listens;
+};
+
+/* Outside the runtime: how many, or -errno; also what the scopes of the caller say. */
+int wf_resolve(const struct wf_question *q, struct os_addr *out, int n);
+
 /* NULL, or what is wrong, to be read by people. */
 const char *wf_net_parse(const char *net, struct wf_net *out);
 const char *wf_addr_parse(const char *addr, struct wf_hostport *out);

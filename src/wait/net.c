@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-enum { ADDRS = 16 };                        /* of one name that are tried */
 static const int64_t SHORTAGE_NS = 1000000; /* before the shortage of something is told, so that a
 					       loop around the call does not spin */
 
@@ -33,7 +32,7 @@ static int
 lookup(const char *net, const char *addr, bool listens, struct wf_net *n, struct os_addr *out)
 {
 	struct wf_hostport hp;
-	int rc;
+	int rc, more;
 
 	if (wf_net_parse(net, n) || !addr)
 		return -EINVAL;
@@ -43,17 +42,18 @@ lookup(const char *net, const char *addr, bool listens, struct wf_net *n, struct
 	}
 	if (wf_addr_parse(addr, &hp))
 		return -EINVAL;
-	wf_section_begin();
-	if (listens && !*hp.host && n->family == OS_ANY_FAMILY) { /* one socket for both */
-		rc = os_resolve(NULL, hp.port, OS_INET6, n->datagram, true, out, ADDRS / 2);
-		rc = rc < 0 ? 0 : rc;
-		rc += os_resolve(NULL, hp.port, OS_INET, n->datagram, true, out + rc, ADDRS / 2);
-	} else {
-		rc = os_resolve(*hp.host ? hp.host : NULL, hp.port, n->family, n->datagram, listens,
-				out, ADDRS);
+	if (!listens || *hp.host || n->family != OS_ANY_FAMILY) {
+		struct wf_question q = {hp, n->family, n->datagram, listens};
+
+		return wf_resolve(&q, out, WF_ADDRS);
 	}
+	/* one socket for both */
+	wf_section_begin();
+	rc = os_resolve(NULL, hp.port, OS_INET6, n->datagram, true, out, WF_ADDRS / 2);
+	rc = rc < 0 ? 0 : rc;
+	more = os_resolve(NULL, hp.port, OS_INET, n->datagram, true, out + rc, WF_ADDRS / 2);
 	wf_section_end();
-	return rc;
+	return more >= 0 ? rc + more : rc > 0 ? rc : more;
 }
 
 static int
@@ -106,7 +106,7 @@ weft_listen_with(const char *net, const char *addr, int backlog, int flags)
 {
 	struct os_listen how = {.backlog = backlog, .reuse_port = flags & WEFT_REUSEPORT};
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct os_addr a[ADDRS];
+	struct os_addr a[WF_ADDRS];
 	struct wf_net n;
 	int count, rc;
 
@@ -254,7 +254,7 @@ WF_EXPORT int
 weft_dial(const char *net, const char *addr)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct os_addr a[ADDRS];
+	struct os_addr a[WF_ADDRS];
 	struct wf_net n;
 	int count, rc;
 

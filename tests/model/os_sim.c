@@ -595,6 +595,13 @@ os_writev_now(int fd, const struct iovec *iov, int n)
 
 /* ---- sockets: there are none */
 
+bool
+os_is_numeric(const char *host)
+{
+	(void)host;
+	return true;
+}
+
 int
 os_resolve(const char *host, const char *port, enum os_family family, bool datagram, bool listens,
 	   struct os_addr *out, int n)
