@@ -73,7 +73,7 @@ result(ssize_t rc)
 	__extension__({                                                                            \
 		ssize_t rc_;                                                                       \
 		do                                                                                 \
-			rc_ = result(call);                                                        \
+			rc_ = fault("eintr") ? -EINTR : result(call);                              \
 		while (rc_ == -EINTR);                                                             \
 		rc_;                                                                               \
 	})
@@ -100,7 +100,8 @@ os_poll_open(int *breaker)
 	poller = (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
 	if (poller < 0)
 		return -errno;
-	*breaker = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*breaker = (int)(fault("eventfd") ? (errno = ENFILE, -1)
+					  : syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	rc = *breaker < 0 ? -errno : os_poll_watch(poller, *breaker, UINT64_MAX);
 	if (rc == 0)
 		return poller;
@@ -126,8 +127,11 @@ os_poll_watch(int poller, int fd, uint64_t data)
 int
 os_poll_again(int poller, int fd, uint64_t data)
 {
-	int rc = control(poller, EPOLL_CTL_MOD, fd, EPOLLET, data);
+	int rc;
 
+	if (fault("epoll_again"))
+		return -ENOMEM;
+	rc = control(poller, EPOLL_CTL_MOD, fd, EPOLLET, data);
 	if (rc == -ENOENT)
 		rc = control(poller, EPOLL_CTL_ADD, fd, EPOLLET, data);
 	return rc;
@@ -260,7 +264,8 @@ send_now(int fd, const struct iovec *iov, int n)
 	struct msghdr msg;
 
 	if (likely(n == 1))
-		return RETRY(SEND(fd, iov->iov_base, iov->iov_len, flags));
+		return RETRY(SEND(fd, iov->iov_base, fault("short_write") ? 1 : iov->iov_len,
+				  flags));
 	msg = (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
 	return RETRY(sendmsg(fd, &msg, flags));
 }
@@ -324,6 +329,12 @@ writev_silent(int fd, const struct iovec *iov, int n, int flags)
 ssize_t
 os_writev(int fd, const struct iovec *iov, int n, bool socket)
 {
+	struct iovec one;
+
+	if (!socket && fault("short_write") && iov->iov_len > 0) {
+		one = (struct iovec){iov->iov_base, 1};
+		return writev_silent(fd, &one, 1, 0);
+	}
 	return socket ? send_now(fd, iov, n) : writev_silent(fd, iov, n, 0);
 }
 
@@ -483,6 +494,51 @@ get_option(int fd, int level, int name)
 	return getsockopt(fd, level, name, &value, &n) < 0 ? -1 : value;
 }
 
+bool
+os_is_listener(int fd)
+{
+	return get_option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1;
+}
+
+static const char *
+socket_kind(int fd)
+{
+	int type = get_option(fd, SOL_SOCKET, SO_TYPE);
+
+	switch (get_option(fd, SOL_SOCKET, SO_DOMAIN)) {
+	case AF_UNIX:
+		return "unix";
+	case AF_INET:
+	case AF_INET6:
+		return type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "ip";
+	default:
+		return type < 0 ? NULL : "socket";
+	}
+}
+
+void
+os_fd_text(int fd, const char *arrow, char *buf, size_t n)
+{
+	const char *kind = socket_kind(fd);
+	struct os_addr a;
+	char path[40], local[128] = "", peer[128] = "";
+	ssize_t len;
+
+	buf[0] = '\0';
+	if (!kind) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, buf, n - 1);
+		buf[len > 0 ? len : 0] = '\0';
+		return;
+	}
+	if (os_socket_addr(fd, false, &a) == 0)
+		os_addr_text(&a, local, sizeof(local));
+	if (os_socket_addr(fd, true, &a) == 0 && os_addr_text(&a, peer, sizeof(peer)) >= 0)
+		snprintf(buf, n, "%s %s%s%s %s", kind, local, local[0] ? " " : "", arrow, peer);
+	else
+		snprintf(buf, n, "%s %s%s", kind, local, os_is_listener(fd) ? ", listens" : "");
+}
+
 int
 os_socket_for(const struct os_addr *a, bool datagram)
 {
@@ -518,6 +574,10 @@ os_accept(int fd)
 {
 	if (fault("accept"))
 		return -EMFILE;
+	if (fault("accept_files"))
+		return -ENFILE;
+	if (fault("accept_aborted"))
+		return -ECONNABORTED;
 	return (int)RETRY(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
@@ -526,6 +586,8 @@ os_connect(int fd, const struct os_addr *a)
 {
 	int rc = (int)result(connect(fd, &a->as.any, a->len));
 
+	if (rc == 0 && fault("connect_eintr"))
+		rc = -EINTR;
 	return rc == -EINTR ? -EINPROGRESS : rc; /* it goes on */
 }
 

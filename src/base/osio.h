@@ -68,6 +68,10 @@ bool os_is_numeric(const char *host); /* os_resolve need not ask anybody for it 
 int os_unix_addr(const char *path, struct os_addr *out);        /* @name: not in the file system */
 int os_addr_text(const struct os_addr *a, char *buf, size_t n); /* its length, or -errno */
 int os_socket_addr(int fd, bool peer, struct os_addr *out);
+bool os_is_listener(int fd);
+/* What it is, for people: "tcp 127.0.0.1:80 <- 127.0.0.1:5123", with this arrow, or where it leads;
+   "": not known. */
+void os_fd_text(int fd, const char *arrow, char *buf, size_t n);
 int os_socket_for(const struct os_addr *a, bool datagram);
 int os_bind(int fd, const struct os_addr *a, bool datagram, const struct os_listen *how);
 int os_accept(int fd);

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "wait/chan.h"
 #include "wait/locks.h"
+#include "wait/selfd.h"
 #include "core/gpool.h"
 #include "core/stack.h"
 #include "core/wgword.h"
@@ -98,6 +99,74 @@ add_chan_wait(struct text *t, const struct wf_g *g, const char *what)
 	add_chan(t, wait.ch);
 }
 
+/* ---- descriptors */
+
+/* "fd 7 (tcp 127.0.0.1:80 <- 127.0.0.1:5123)"; the arrow is the way that the bytes go. */
+static void
+add_fd(struct text *t, int fd, const char *arrow)
+{
+	char what[256];
+
+	os_fd_text(fd, arrow, what, sizeof(what));
+	if (what[0])
+		add(t, "fd %d (%s)", fd, what);
+	else
+		add(t, "fd %d", fd);
+}
+
+/* The record whose line, or word, this is the address of. Records are never freed, and do not
+   straddle their own size. */
+static const struct wf_fd *
+record_of(const void *inside)
+{
+	return (const void *)((uintptr_t)inside & ~(uintptr_t)(sizeof(struct wf_fd) - 1));
+}
+
+static void
+add_fd_wait(struct text *t, const struct wf_g *g)
+{
+	const struct wf_fd *f = record_of(g->wait_on);
+	bool writes = g->reason == WF_WAIT_FD_WRITE ||
+		      (g->reason == WF_WAIT_FD_TURN && g->wait_on == &f->line[WF_WRITE]);
+	const char *arrow = writes ? "->" : "<-";
+	int fd;
+
+	if (os_peek(&f->fd, &fd, sizeof(fd)) < 0)
+		return;
+	if (g->reason == WF_WAIT_FD_CLOSE)
+		add(t, "waits until nobody uses ");
+	else if (g->reason == WF_WAIT_FD)
+		add(t, "waits for an event of ");
+	else if (!writes && os_is_listener(fd))
+		add(t, "waits %sto accept from ",
+		    g->reason == WF_WAIT_FD_TURN ? "for its turn " : "");
+	else
+		add(t, "waits %sto %s ", g->reason == WF_WAIT_FD_TURN ? "for its turn " : "",
+		    writes ? "write to" : "read from");
+	add_fd(t, fd, g->reason == WF_WAIT_FD || g->reason == WF_WAIT_FD_CLOSE ? "<->" : arrow);
+}
+
+static void
+add_fd_case(struct text *t, const struct weft_case *c)
+{
+	bool writes = c->kind_ == WEFT_CASE_WRITABLE;
+
+	add(t, "%s ", writes ? "write to" : "read from");
+	add_fd(t, (int)c->arg_, writes ? "->" : "<-");
+}
+
+static void
+add_sleep(struct text *t, const struct wf_g *g)
+{
+	int64_t until = (int64_t)at_load_rlx(&g->wake_at); /* rlx: it sleeps */
+	int64_t left = until - os_now_ns();
+
+	if (until == 0)
+		add(t, "sleeps for ever");
+	else
+		add(t, "sleeps for another %lld ms", left > 0 ? (long long)(left / 1000000) : 0LL);
+}
+
 static void
 add_select(struct text *t, const struct wf_g *g)
 {
@@ -109,15 +178,20 @@ add_select(struct text *t, const struct wf_g *g)
 		return;
 	add(t, "waits in a select of %d case%s: ", sel.n, sel.n == 1 ? "" : "s");
 	for (int i = 0; i < sel.n; i++) {
-		if (os_peek(&sel.cases[i], &c, sizeof(c)) < 0 || !c.chan_ ||
-		    (c.kind_ != WEFT_CASE_RECV && c.kind_ != WEFT_CASE_SEND))
+		if (os_peek(&sel.cases[i], &c, sizeof(c)) < 0 ||
+		    (!wf_case_is_chan(&c) && !wf_select_is_fd(&c)))
 			continue;
 		if (shown++ == CASES_SHOWN) {
 			add(t, ", ...");
 			break;
 		}
-		add(t, "%s%s ", shown > 1 ? ", or " : "",
-		    c.kind_ == WEFT_CASE_SEND ? "send on" : "receive from");
+		if (shown > 1)
+			add(t, ", or ");
+		if (wf_select_is_fd(&c)) {
+			add_fd_case(t, &c);
+			continue;
+		}
+		add(t, "%s ", c.kind_ == WEFT_CASE_SEND ? "send on" : "receive from");
 		add_chan(t, c.chan_);
 	}
 }
@@ -208,6 +282,16 @@ wf_describe_wait(const struct wf_g *g, char *text, size_t bytes)
 	case WF_WAIT_GROUP:
 	case WF_WAIT_LIMIT:
 		add_group(&t, g);
+		break;
+	case WF_WAIT_FD_READ:
+	case WF_WAIT_FD_WRITE:
+	case WF_WAIT_FD:
+	case WF_WAIT_FD_TURN:
+	case WF_WAIT_FD_CLOSE:
+		add_fd_wait(&t, g);
+		break;
+	case WF_WAIT_SLEEP:
+		add_sleep(&t, g);
 		break;
 	default:
 		add(&t, "waits %s at %p", deed((enum wf_reason)g->reason), g->wait_on);

@@ -596,6 +596,20 @@ os_writev_now(int fd, const struct iovec *iov, int n)
 /* ---- sockets: there are none */
 
 bool
+os_is_listener(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+void
+os_fd_text(int fd, const char *arrow, char *buf, size_t n)
+{
+	(void)fd, (void)arrow, (void)n;
+	buf[0] = '\0';
+}
+
+bool
 os_is_numeric(const char *host)
 {
 	(void)host;
