@@ -423,8 +423,8 @@ weft_pipe(int fds[2])
 	if (!m)
 		return -ENOTSUP;
 	rc = os_pipe(fds);
-	if (rc == 0)
-		rc = wf_fd_make(m, fds[0], 0);
+	if (rc == 0 && (rc = wf_fd_make(m, fds[0], 0)) < 0)
+		os_close(fds[1]);
 	if (rc >= 0 && (rc = wf_fd_make(m, fds[1], 0)) < 0) {
 		wf_leave(m);
 		weft_close_fd(fds[0]);

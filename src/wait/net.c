@@ -181,8 +181,11 @@ weft_accept(int listener)
 		if (rc >= 0 && m)
 			rc = wf_fd_make(m, (int)rc, kind);
 	}
-	if (m && is_shortage(rc))
-		wf_sleep_until(&m, wf_time_after(os_now_ns(), SHORTAGE_NS));
+	if (m && is_shortage(rc)) {
+		int ends = wf_sleep_until(&m, wf_time_after(os_now_ns(), SHORTAGE_NS));
+
+		rc = ends < 0 ? ends : rc; /* or a loop would spin, and never hear of it */
+	}
 	if (m)
 		wf_leave(m);
 	return (int)rc;
