@@ -137,6 +137,13 @@ os_poll_again(int poller, int fd, uint64_t data)
 	return rc;
 }
 
+void
+os_poll_forget(int poller, int fd)
+{
+	/* It may not have been watched, or be of a kind that is not. */
+	syscall(SYS_epoll_ctl, poller, EPOLL_CTL_DEL, fd, NULL);
+}
+
 static int
 wait_ms(int poller, struct epoll_event *e, int n, int64_t left_ns)
 {

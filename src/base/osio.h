@@ -29,6 +29,7 @@ int os_poll_open(int *breaker); /* a poller; *breaker: what os_poll_break takes 
 int os_poll_watch(int poller, int fd, uint64_t data); /* each change, for good */
 int os_poll_again(int poller, int fd, uint64_t data); /* the same, as likely watched before; what
 							 has come already is reported again */
+void os_poll_forget(int poller, int fd);              /* nothing more is reported of it */
 /* How many; 0: it is that late. until_ns by os_now_ns; INT64_MAX: no limit. */
 int os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns);
 void os_poll_break(int breaker); /* who waits, or the next to do so, returns: data is UINT64_MAX */

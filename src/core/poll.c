@@ -100,6 +100,13 @@ wf_poll_watch(struct wf_fd *f, uint32_t generation, bool first)
 }
 
 void
+wf_poll_forget(struct wf_fd *f)
+{
+	if (wf_poll_is_open())
+		os_poll_forget(poller(), f->fd);
+}
+
+void
 wf_poll_collect(struct wf_events *events, int64_t until)
 {
 	events->n = os_poll_wait(poller(), events->event, WF_EVENTS, until);

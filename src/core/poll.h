@@ -113,6 +113,10 @@ wf_poll_waited_for(void)
    this kind of file is always ready. */
 int wf_poll_watch(struct wf_fd *f, uint32_t generation, bool first);
 
+/* The number is about to be closed. The file may stay open under another number, or in a child: from
+   now on nothing is reported of it. */
+void wf_poll_forget(struct wf_fd *f);
+
 /* The thread waits in the kernel, until then. */
 void wf_poll_collect(struct wf_events *events, int64_t until);
 /* What was collected is taken in: those that it wakes are claimed and at the end of ready. True: the

@@ -47,8 +47,10 @@ finish(struct wf_m **m, struct wf_fd *f, uint64_t use)
 {
 	int rc;
 
-	if (*m)
+	if (*m) {
 		wf_leave(*m);
+		wf_poll_forget(f);
+	}
 	rc = os_close_fd(f->fd); /* from here on the number may be another's */
 	if (*m)
 		*m = wf_enter(WF_CALL_B);
@@ -461,6 +463,8 @@ weft_close_fd(int fd)
 		send_away(m, f);
 	if (m)
 		wf_leave(m);
+	if (m && f)
+		wf_poll_forget(f); /* not in a forked child: the poller is its parent's too */
 	return os_close_fd(fd);
 out:
 	if (m)
@@ -509,6 +513,7 @@ flush_one(struct wf_fd *f, void *arg)
 	if (!(use & OURS))
 		return;
 	if (use & CLOSING) {
+		wf_poll_forget(f);
 		os_close(f->fd);
 		at_store_rlx(&f->use, (uint64_t)generation << 32); /* rlx: as above */
 		return;

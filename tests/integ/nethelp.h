@@ -57,6 +57,24 @@ count_sockets(void)
 	return n;
 }
 
+/* Descriptors that the kernel is to report, the one that breaks a wait included. */
+__attribute__((unused)) static int
+count_watched(void)
+{
+	char path[64], line[256];
+	FILE *f;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d",
+		 (int)(at_load_acq(&wf_poll.open) >> 32));
+	f = fopen(path, "r");
+	EXPECT(f != NULL);
+	while (fgets(line, sizeof(line), f))
+		n += strncmp(line, "tfd:", 4) == 0;
+	fclose(f);
+	return n;
+}
+
 __attribute__((unused)) static void
 expect_no_waiters(void)
 {

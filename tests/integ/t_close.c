@@ -301,6 +301,79 @@ TEST(close_of_a_foreign_descriptor)
 	EXPECT_EQ(weft_run(main_foreign), 0);
 }
 
+/* ---- the file lives on under another number, or in a child: it is not watched any more */
+
+static int
+main_lives_on(void)
+{
+	int fds[2], own, copy, before;
+	char c;
+
+	tcp_pair(fds);
+	before = count_watched();
+	copy = dup(fds[0]);
+	EXPECT(copy >= 0);
+	EXPECT_EQ(weft_close_fd(fds[0]), 0);
+	EXPECT_EQ(count_watched(), before - 1);
+	EXPECT_EQ(weft_write(fds[1], "x", 1), 1);
+	EXPECT_EQ(weft_read(copy, &c, 1), 1); /* a foreign one */
+	own = fds[1];
+	EXPECT_EQ(pipe(fds), 0);
+	weft_timeout(WEFT_MS)
+		EXPECT_EQ(weft_read(fds[0], &c, 1), -ETIMEDOUT); /* watched since */
+	before = count_watched();
+	EXPECT_EQ(dup2(fds[0], copy), copy);
+	EXPECT_EQ(weft_close_fd(fds[0]), 0);
+	EXPECT_EQ(count_watched(), before - 1);
+	EXPECT_EQ(weft_close_fd(fds[1]), 0);
+	EXPECT_EQ(weft_close_fd(copy), 0);
+	EXPECT_EQ(weft_close_fd(own), 0);
+	EXPECT_EQ(count_watched(), 1);
+	return 0;
+}
+
+TEST(a_file_that_lives_on_is_not_watched)
+{
+	EXPECT_EQ(weft_run(main_lives_on), 0);
+}
+
+struct writes_late {
+	int fd;
+};
+
+static int
+writes_late(struct writes_late *a)
+{
+	await_waiting(WF_WAIT_FD_READ, 1);
+	EXPECT_EQ(weft_write(a->fd, "x", 1), 1);
+	return 0;
+}
+
+/* A forked child that closes its copy takes nothing from its parent. */
+static int
+main_child_closes(void)
+{
+	int fds[2], status;
+	pid_t pid;
+	char c;
+
+	EXPECT_EQ(weft_pipe(fds), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(weft_close_fd(fds[0]) == 0 ? 0 : 1);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	EXPECT(weft_go(writes_late, fds[1]) > 0);
+	EXPECT_EQ(weft_read(fds[0], &c, 1), 1);
+	close_pair(fds);
+	return 0;
+}
+
+TEST(a_child_closes_its_copy)
+{
+	EXPECT_EQ(weft_run(main_child_closes), 0);
+}
+
 /* ---- many connections, one after another: nothing grows */
 
 static int

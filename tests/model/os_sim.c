@@ -499,6 +499,12 @@ os_poll_again(int poller, int fd, uint64_t data)
 }
 
 void
+os_poll_forget(int poller, int fd)
+{
+	(void)poller, (void)fd;
+}
+
+void
 os_sim_event(uint64_t data, uint32_t events)
 {
 	SIM_CHECK(k.events < 16);
