@@ -153,7 +153,8 @@ try_accept(struct wf_io *io, void *arg)
 	}
 	do
 		rc = os_accept(io->fd);
-	while (rc == -ECONNABORTED); /* it has gone before we came; the next may be there */
+	while (rc == -ECONNABORTED ||
+	       rc == -EPROTO); /* gone before we came; the next may be there */
 	return rc;
 }
 

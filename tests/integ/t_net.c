@@ -542,6 +542,59 @@ TEST(no_descriptor_left)
 	EXPECT_EQ(weft_run(main_shortage), 0);
 }
 
+/* Who tries again after a shortage does not spin, and hears of the end of its scope. */
+struct tries_again {
+	int ln;
+	int *n, *rc;
+};
+
+static int
+tries_again(struct tries_again *a)
+{
+	int64_t begin = weft_now();
+	int rc;
+
+	while ((rc = weft_accept(a->ln)) == -EMFILE)
+		EXPECT(weft_now() - begin >= add(a->n, 1) * WEFT_MS);
+	store(a->rc, rc);
+	return 0;
+}
+
+static int
+main_shortage_ends(void)
+{
+	char addr[64];
+	int ln = listen_local(addr, sizeof(addr)), n = 0, rc = 0, late = 0, spare[64];
+	int spares = 0;
+
+	EXPECT(weft_dial("tcp", addr) >= 0);
+	while (spares < 64 && (spare[spares] = dup(0)) >= 0)
+		spares++;
+	weft_group(g, NULL) {
+		EXPECT(weft_go_in(g, tries_again, ln, &n, &rc) > 0);
+		while (load(&n) < 3)
+			EXPECT_EQ(weft_sleep(WEFT_MS), 0);
+		weft_cancel(g);
+	}
+	EXPECT_EQ(rc, -ECANCELED);
+	weft_timeout(5 * WEFT_MS)
+		while ((rc = weft_accept(ln)) == -EMFILE)
+			late++;
+	EXPECT_EQ(rc, -ETIMEDOUT);
+	EXPECT(late < 10);
+	while (spares-- > 0)
+		EXPECT_EQ(close(spare[spares]), 0);
+	return 0;
+}
+
+TEST(a_shortage_in_a_scope_that_ends)
+{
+	struct rlimit r = {64, 64};
+
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+	EXPECT_EQ(weft_run(main_shortage_ends), 0);
+}
+
 /* ---- a foreign listener and connection: blocking, and left so */
 
 static int
