@@ -100,9 +100,11 @@ os_poll_open(int *breaker)
 	poller = (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
 	if (poller < 0)
 		return -errno;
-	*breaker = (int)(fault("eventfd") ? (errno = ENFILE, -1)
-					  : syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-	rc = *breaker < 0 ? -errno : os_poll_watch(poller, *breaker, UINT64_MAX);
+	rc = fault("eventfd") ? -EMFILE
+			      : (int)result(syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	*breaker = rc;
+	if (rc >= 0)
+		rc = os_poll_watch(poller, *breaker, UINT64_MAX);
 	if (rc == 0)
 		return poller;
 	if (*breaker >= 0)
@@ -173,8 +175,9 @@ os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
 	n = n > MOST ? MOST : n;
 	rc = -ENOSYS;
 	if (fault("epoll_wait"))
-		return 0;                         /* as if a signal had come */
-	if (!at_load_rlx(&no_pwait2) && left > 0) /* rlx: only this word matters */
+		return 0; /* as if a signal had come */
+	if (!at_load_rlx(&no_pwait2) && left > 0 &&
+	    !fault("pwait2")) /* rlx: only this word matters */
 		rc = (int)result(syscall(SYS_epoll_pwait2, poller, e, n,
 					 left == INT64_MAX ? NULL : &ts, NULL, 0));
 	if (rc == -ENOSYS || rc == -EPERM) { /* the latter from a filter that knows it not */
@@ -585,6 +588,8 @@ os_accept(int fd)
 		return -ENFILE;
 	if (fault("accept_aborted"))
 		return -ECONNABORTED;
+	if (fault("accept_protocol"))
+		return -EPROTO;
 	return (int)RETRY(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
