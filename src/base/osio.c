@@ -603,6 +603,26 @@ os_connect(int fd, const struct os_addr *a)
 	return rc == -EINTR ? -EINPROGRESS : rc; /* it goes on */
 }
 
+static in_port_t
+port_of(const struct os_addr *a)
+{
+	return a->as.any.sa_family == AF_INET    ? ((const struct sockaddr_in *)&a->as)->sin_port
+	       : a->as.any.sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)&a->as)->sin6_port
+						 : 0;
+}
+
+bool
+os_connected_to_itself(int fd, const struct os_addr *a)
+{
+	struct os_addr local, peer;
+
+	if (port_of(a) == 0 || os_socket_addr(fd, false, &local) < 0 ||
+	    port_of(&local) != port_of(a))
+		return false;
+	return os_socket_addr(fd, true, &peer) == 0 && local.len == peer.len &&
+	       memcmp(&local.as, &peer.as, local.len) == 0;
+}
+
 int
 os_socket_error(int fd)
 {

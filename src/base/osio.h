@@ -77,9 +77,11 @@ int os_socket_for(const struct os_addr *a, bool datagram);
 int os_bind(int fd, const struct os_addr *a, bool datagram, const struct os_listen *how);
 int os_accept(int fd);
 int os_connect(int fd, const struct os_addr *a); /* -EINPROGRESS: a report will come */
-int os_socket_error(int fd);                     /* as -errno, and it is forgotten */
-bool os_is_tcp(int fd);                          /* IPv4 or IPv6, and TCP itself */
-bool os_has_upper(int fd);                       /* a protocol sits on top: TLS in the kernel */
+/* It has come to its own socket: nobody listens there, and the port it was given is that one. */
+bool os_connected_to_itself(int fd, const struct os_addr *a);
+int os_socket_error(int fd); /* as -errno, and it is forgotten */
+bool os_is_tcp(int fd);      /* IPv4 or IPv6, and TCP itself */
+bool os_has_upper(int fd);   /* a protocol sits on top: TLS in the kernel */
 ssize_t os_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len);
 ssize_t os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to,
 		  socklen_t len);

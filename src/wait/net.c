@@ -230,6 +230,8 @@ dial_once(struct wf_m **m, const struct os_addr *a, bool datagram)
 	rc = wf_io_begin(m, &io, fd, WF_WRITE);
 	if (rc == 0) {
 		rc = wf_io_do(m, &io, try_connect, &c);
+		if (rc >= 0 && !datagram && os_connected_to_itself(fd, a))
+			rc = -ECONNREFUSED;
 		wf_io_end(m, &io);
 	}
 	if (rc >= 0)
