@@ -238,8 +238,14 @@ os_is_socket(int fd)
 int
 os_close_fd(int fd)
 {
-	/* EINTR too: on Linux it is closed. Not close(): who reads at the same time, and is told that
-	   it is closed, is no race for ThreadSanitizer to report */
+	return (int)result(close(fd)); /* EINTR too: on Linux it is closed */
+}
+
+int
+os_close_foreign(int fd)
+{
+	/* Not close(): who reads at the same time, and is told that it is closed, is no race for
+	   ThreadSanitizer to report */
 	return (int)result(syscall(SYS_close, fd));
 }
 

@@ -38,7 +38,8 @@ void os_poll_break(int breaker); /* who waits, or the next to do so, returns: da
 int os_poll_now(int fd, int events); /* as poll(2) with no time: the events, or -errno */
 int os_set_nonblocking(int fd);      /* 1: it was before */
 bool os_is_socket(int fd);
-int os_close_fd(int fd);
+int os_close_fd(int fd); /* that nobody uses: ThreadSanitizer forgets who did */
+int os_close_foreign(int fd);
 int os_pipe(int fds[2]); /* non-blocking */
 
 /* Reads and writes. Where the descriptor is non-blocking or the call is _now: -EAGAIN. SIGPIPE is

@@ -465,7 +465,7 @@ weft_close_fd(int fd)
 		wf_leave(m);
 	if (m && f)
 		wf_poll_forget(f); /* not in a forked child: the poller is its parent's too */
-	return os_close_fd(fd);
+	return os_close_foreign(fd);
 out:
 	if (m)
 		wf_leave(m);

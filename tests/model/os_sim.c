@@ -567,6 +567,13 @@ os_close_fd(int fd)
 }
 
 int
+os_close_foreign(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+int
 os_pipe(int fds[2])
 {
 	(void)fds;
