@@ -25,7 +25,7 @@
  * Exit status: 0 passed, 1 failed, 77 all skipped, 2 wrong use.
  *
  * Words in the first five lines of a test file tell tests/run where it belongs: not-tsan,
- * not-asan, not-torture, procs-2-only, full-only, fence-mode, qemu.
+ * not-asan, not-torture, procs-2-only, full-only, fence-mode, qemu, long-running (more time).
  */
 #ifndef WEFT_TEST_H
 #define WEFT_TEST_H
