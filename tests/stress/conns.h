@@ -180,7 +180,8 @@ accepts(struct accepts *a)
 
 	while ((fd = weft_accept(a->ln)) >= 0)
 		EXPECT(weft_go(serve, fd) > 0);
-	EXPECT_EQ(fd, -ECANCELED);
+	/* closed meanwhile, or just before: then the number may be another file's */
+	EXPECT(fd == -ECANCELED || fd == -EBADF || fd == -ENOTSOCK);
 	return 0;
 }
 
