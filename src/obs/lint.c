@@ -5,8 +5,8 @@
  * How long is told by the CPU clock of the thread: one that sleeps, or waits for a CPU, is not at
  * fault. But a loop that calls weft_checkpoint keeps its P as well as long as nobody asks for it.
  * So the monitor asks: after half the time the lease is URGED, as if others waited. Whoever has
- * made no call that notices it (the lease is as it was, or the P was taken and is not missed)
- * after as much again is named, with the stack of the moment.
+ * made no call that notices it (m->answers is as it was) after as much again is named, with the
+ * stack of the moment. The monitor itself may be kept from its CPU between any two of its looks.
  *
  * Only the thread itself knows its stack: it gets a signal, and its handler writes the sample.
  *
@@ -15,6 +15,8 @@
  *   FILLING -> DONE   the handler          DONE -> IDLE    the monitor, after it has read it
  *
  * LINT-1: the fields of a sample are the handler's while FILLING, and else the monitor's.
+ * LINT-3: the clock is read after the request, and later before the look for an answer: all the time
+ *         between the two was used after it was asked and before it answered.
  */
 #include "obs/lint.h"
 #include "base/probe.h"
@@ -35,9 +37,9 @@ struct stretch {
 	int64_t id;
 	const struct wf_p *p;
 	uint64_t switches; /* of p, by then */
+	uint32_t answers;  /* of the thread, by then */
 	int64_t cpu_ns;    /* of the thread, by then */
-	int64_t asked_ns;  /* the same when it was asked to give way; 0: not yet */
-	bool taken;        /* it has lost its P */
+	int64_t asked_ns;  /* the same when it had been asked to give way; 0: not yet */
 };
 
 static struct {
@@ -49,11 +51,13 @@ static struct {
 static struct {
 	wf_a32 state;
 	/* the monitor's */
-	struct wf_m *m;
-	int64_t since_ns, cpu_ns;
+	int64_t since_ns;
+	int64_t cpu_ns; /* of the goroutine */
+	int64_t of_thread_ns;
 	bool taken;
 	/* LINT-1 */
 	int tid;
+	uint32_t answers;
 	bool inside;
 	struct wf_who who;
 	uintptr_t ret; /* where its function returns to, should that have no frame */
@@ -192,8 +196,10 @@ answer(const struct os_regs *r)
 	    !at_cas_acqrel(&sample.state, &asked, SAMPLE_FILLING)) /* acqrel: LINT-1 */
 		return;
 	sample.n = 0;
-	/* rlx: this thread's own. In a blocking section it may compute */
-	sample.inside = !g || !g->stack || m->blocking || at_load_rlx(&m->in_rt);
+	/* rlx: this thread's own. In a blocking section it may compute. With an answer it is no longer
+	   at fault, and may be another goroutine */
+	sample.inside = !g || !g->stack || m->blocking || at_load_rlx(&m->in_rt) ||
+			m->answers != sample.answers || g->id != sample.who.id;
 	if (!sample.inside) {
 		uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
 
@@ -211,17 +217,19 @@ answer(const struct os_regs *r)
 }
 
 static void
-ask_for_sample(struct wf_m *m, const struct wf_g *g, int64_t now, int64_t cpu, bool taken)
+ask_for_sample(struct wf_m *m, const struct wf_g *g, const struct stretch *s, int64_t now,
+	       int64_t cpu, bool taken)
 {
 	struct os_call call;
 
 	if (at_load_acq(&sample.state) != SAMPLE_IDLE || /* acq: LINT-1, the last one is read */
 	    os_thread_call(m->tid, &call) == 1)          /* no signal shall end its call */
 		return;
-	sample.m = m;
 	sample.tid = m->tid;
+	sample.answers = s->answers;
 	sample.since_ns = now;
-	sample.cpu_ns = cpu;
+	sample.cpu_ns = cpu - s->cpu_ns;
+	sample.of_thread_ns = cpu;
 	sample.taken = taken;
 	sample.who = wf_who(g);
 	if (!lint.samples) {
@@ -247,7 +255,9 @@ take_answer(int64_t now)
 		at_store_rel(&sample.state, SAMPLE_IDLE); /* rel: read */
 	} else if (state == SAMPLE_ASKED && now - sample.since_ns > PATIENCE_NS &&
 		   at_cas_acqrel(&sample.state, &state, SAMPLE_IDLE)) { /* acqrel: LINT-1 */
-		report(false);
+		/* one that had no CPU since could not answer: it is asked again */
+		if (os_thread_cpu_ns(sample.tid) - sample.of_thread_ns >= MS)
+			report(false);
 	}
 }
 
@@ -260,36 +270,42 @@ is_taken(uint32_t lease)
 }
 
 static void
-begin_anew(struct stretch *s, const struct wf_g *g, const struct wf_p *p, int tid)
+begin_anew(struct stretch *s, const struct wf_m *m, const struct wf_g *g, const struct wf_p *p)
 {
 	/* rlx: compared with itself later */
 	*s = (struct stretch){.g = g,
 			      .id = g->id,
 			      .p = p,
 			      .switches = at_load_rlx(&p->n_switches),
-			      .cpu_ns = os_thread_cpu_ns(tid)};
+			      .answers = m->answers};
+	s->cpu_ns = os_thread_cpu_ns(m->tid); /* last: what came before is not counted */
 }
 
 /* It has done nothing but run since the last look. */
 static bool
-goes_on(const struct stretch *s, const struct wf_g *g, const struct wf_p *p, uint32_t lease)
+goes_on(const struct stretch *s, const struct wf_m *m, const struct wf_g *g, const struct wf_p *p)
 {
-	if (s->g != g || s->id != g->id || s->p != p)
+	uint32_t lease = at_load_acq(&m->lease); /* acq: what led to it, the answers with it */
+
+	if (s->g != g || s->id != g->id || s->p != p || s->answers != m->answers)
 		return false;
 	if (is_taken(lease))
 		return true; /* m->p is cleared at the first call; the P is another's */
-	if (s->taken)
-		return false;
 	if (s->asked_ns && lease != WF_URGED && lease != WF_ASKED)
-		return false;
+		return false; /* the request was dropped: it knows of none */
 	return at_load_rlx(&p->n_switches) == s->switches; /* rlx: it changes at each switch */
+}
+
+static bool
+has_lost_p(const struct wf_m *m)
+{
+	return is_taken(at_load_rlx(&m->lease)); /* rlx: a hint */
 }
 
 static void
 look_at(struct wf_m *m, int64_t now)
 {
 	struct stretch *s = &lint.of[m->id];
-	uint32_t lease = at_load_acq(&m->lease);   /* acq: what led to it */
 	const struct wf_p *p = at_load_rlx(&m->p); /* rlx: compared only */
 	const struct wf_g *g = m->g;
 	int64_t half = wf_debug.lint_ms * MS / 2, cpu;
@@ -300,37 +316,18 @@ look_at(struct wf_m *m, int64_t now)
 		s->g = NULL;
 		return;
 	}
-	if (!goes_on(s, g, p, lease)) {
-		begin_anew(s, g, p, m->tid);
-		return;
-	}
-	s->taken = is_taken(lease);
-	cpu = os_thread_cpu_ns(m->tid);
-	if (!s->asked_ns && cpu - s->cpu_ns >= half) {
-		s->asked_ns = cpu;
+	cpu = os_thread_cpu_ns(m->tid); /* before the look for an answer: LINT-3 */
+	if (!goes_on(s, m, g, p)) {
+		begin_anew(s, m, g, p);
+	} else if (!s->asked_ns && cpu - s->cpu_ns >= half) {
 		wf_lock(&wf_lease_lock);
-		if (!is_taken(lease))
+		if (!has_lost_p(m))
 			wf_lease_urge(m);
 		wf_unlock(&wf_lease_lock);
+		s->asked_ns = os_thread_cpu_ns(m->tid); /* after the request: LINT-3 */
 	} else if (s->asked_ns && cpu - s->asked_ns >= half) {
-		ask_for_sample(m, g, now, cpu - s->cpu_ns, is_taken(lease));
+		ask_for_sample(m, g, s, now, cpu, has_lost_p(m));
 	}
-}
-
-/* The monitor has taken the P of m. It may have given way just before, and has come back if it was
-   taken before: what it does from here on tells. */
-static void
-retaken(struct wf_m *m)
-{
-	if (lint.of && m->id < MS_MAX) {
-		struct stretch *s = &lint.of[m->id];
-
-		if (s->taken)
-			s->g = NULL;
-		s->taken = true;
-		s->asked_ns = 0;
-	}
-	wf_lint_call(m);
 }
 
 int64_t
@@ -362,7 +359,7 @@ wf_lint_start(void)
 	void *mem;
 
 	wf_lint_start_locks();
-	wf_retaken_hook = retaken;
+	wf_retaken_hook = wf_lint_call;
 	at_store_rlx(&sample.state, SAMPLE_IDLE); /* rlx: nobody else runs */
 	lint.next_ns = 0;
 	if (!lint.of && os_reserve(bytes, page, &mem) == 0)
