@@ -190,6 +190,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	g->wait_on = wg;
 	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
 	g->errno_saved = (int16_t)*m->errno_address;
+	wf_tsan_release(g); /* as in switch_away */
 	m->pending = WF_PEND_JOIN;
 	m->pending_g = g;
 	wf_g_runs(kid);
