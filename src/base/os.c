@@ -94,31 +94,80 @@ open_to_read(const char *path)
 
 /* ---- futex */
 
-int
-os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
+static int
+futex_until(wf_a32 *word, uint32_t value, int64_t until_ns)
+{
+	struct timespec ts = {until_ns / 1000000000, until_ns % 1000000000};
+
+	/* this one takes the time itself, not what is left until then: no drift, no race */
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &ts, NULL,
+			      UINT32_MAX)); /* any waker */
+}
+
+#ifdef WF_TSAN
+/* TSan puts a signal off until the thread calls something that it intercepts, and our calls it does
+   not see: so strlen, before and after each sleep; and no sleep is long, for one may come between the
+   two. */
+void
+os_tsan_signals(void)
+{
+	size_t (*intercepted)(const char *) = strlen;
+
+	__asm__("" : "+r"(intercepted)); /* or the compiler would know the answer */
+	intercepted("");
+}
+
+static int
+futex_wait(wf_a32 *word, uint32_t value, int64_t until_ns)
+{
+	int64_t next;
+	int rc;
+
+	do {
+		next = os_now_ns() + OS_TSAN_NAP_NS;
+		os_tsan_signals();
+		rc = futex_until(word, value, next < until_ns ? next : until_ns);
+		os_tsan_signals();
+	} while (rc == -ETIMEDOUT && next < until_ns);
+	return rc;
+}
+
+static int
+futex_for(wf_a32 *word, uint32_t value, int64_t timeout_ns)
+{
+	return futex_wait(word, value, timeout_ns < 0 ? INT64_MAX : os_now_ns() + timeout_ns);
+}
+#else
+#define futex_wait futex_until
+
+static int
+futex_for(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 {
 	struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
 
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
+			      timeout_ns < 0 ? NULL : &ts, NULL, 0));
+}
+#endif
+
+int
+os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns)
+{
 	if (fault("futex_eintr"))
 		return -EINTR;
 	if (fault("futex_spurious"))
 		return 0;
-	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
-			      timeout_ns < 0 ? NULL : &ts, NULL, 0));
+	return futex_for(word, value, timeout_ns);
 }
 
 int
 os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns)
 {
-	struct timespec ts = {until_ns / 1000000000, until_ns % 1000000000};
-
 	if (fault("futex_eintr"))
 		return -EINTR;
 	if (fault("futex_spurious"))
 		return 0;
-	/* this one takes the time itself, not what is left until then: no drift, no race */
-	return result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &ts, NULL,
-			      UINT32_MAX)); /* any waker */
+	return futex_wait(word, value, until_ns);
 }
 
 int

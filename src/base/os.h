@@ -13,6 +13,12 @@
 /* ---- futex: may return early for no reason; callers re-check their word */
 int os_futex_wait(wf_a32 *word, uint32_t value, int64_t timeout_ns);     /* < 0: no limit */
 int os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns); /* by os_now_ns */
+#ifdef WF_TSAN
+enum { OS_TSAN_NAP_NS = 20000000 };
+void os_tsan_signals(void); /* the handlers that TSan has put off run now */
+#else
+#define os_tsan_signals() ((void)0)
+#endif
 int os_futex_wake(wf_a32 *word, int count);
 
 /* ---- threads */

@@ -158,6 +158,17 @@ wait_ms(int poller, struct epoll_event *e, int n, int64_t left_ns)
 	return (int)result(syscall(SYS_epoll_pwait, poller, e, n, (int)ms, NULL, 0));
 }
 
+/* How long a wait may be, of what is left; early returns are fine. */
+static int64_t
+at_most(int64_t left)
+{
+#ifdef WF_TSAN
+	return left < OS_TSAN_NAP_NS ? left : OS_TSAN_NAP_NS;
+#else
+	return left;
+#endif
+}
+
 int
 os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
 {
@@ -170,14 +181,15 @@ os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
 	struct timespec ts;
 	int rc;
 
-	left = left < 0 ? 0 : left;
+	left = left < 0 ? 0 : at_most(left);
 	ts = (struct timespec){left / 1000000000, left % 1000000000};
 	n = n > MOST ? MOST : n;
 	rc = -ENOSYS;
 	if (fault("epoll_wait"))
 		return 0; /* as if a signal had come */
-	if (!at_load_rlx(&no_pwait2) && left > 0 &&
-	    !fault("pwait2")) /* rlx: only this word matters */
+	os_tsan_signals();
+	/* rlx: only this word matters */
+	if (!at_load_rlx(&no_pwait2) && left > 0 && !fault("pwait2"))
 		rc = (int)result(syscall(SYS_epoll_pwait2, poller, e, n,
 					 left == INT64_MAX ? NULL : &ts, NULL, 0));
 	if (rc == -ENOSYS || rc == -EPERM) { /* the latter from a filter that knows it not */
@@ -185,6 +197,7 @@ os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
 			at_store_rlx(&no_pwait2, 1); /* rlx: as above */
 		rc = wait_ms(poller, e, n, left);
 	}
+	os_tsan_signals();
 	if (rc == -EINTR)
 		return 0;
 	CHECK(rc >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_sigchan.c: signals as channels. SIG-1. not-tsan: the sanitizer puts handlers off until it sees a call. */
+/* t_sigchan.c: signals as channels. SIG-1 */
 #include "integ/nethelp.h"
 
 #include <signal.h>
