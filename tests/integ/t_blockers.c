@@ -2,7 +2,7 @@
 /*
  * t_blockers.c: unmodified code that blocks or never gives way: everybody else goes on. Each is let
  * go by the others, after they have gone so many steps beside it; if they stood still, so would it.
- * fence-mode not-tsan
+ * fence-mode
  */
 #define _GNU_SOURCE 1 /* accept4, userfaultfd */
 #include "integ/helpers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * t_dlopen.c: the shared library, loaded at run time beside the static one of this program.
- * not-tsan not-asan not-torture
+ * not-tsan not-asan: the library has the sanitizer of its program, or none. not-torture: as released
  */
 #define _GNU_SOURCE 1 /* dlinfo, RTLD_NOLOAD */
 #include "integ/helpers.h"

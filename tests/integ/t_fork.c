@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_fork.c: a forked child has no runtime, and can exec. not-tsan */
+/* t_fork.c: a forked child has no runtime, and can exec. */
 #include "integ/helpers.h"
 
 #include <errno.h>
@@ -141,6 +141,8 @@ TEST(fork_under_load)
 TEST(run_works_in_a_child_forked_between_runs)
 {
 	EXPECT_EQ(weft_run(nothing), 0);
+	before_fork();
+
 	pid_t pid = fork();
 
 	if (pid == 0)

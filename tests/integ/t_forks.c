@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_forks.c: fork, vfork, posix_spawn and system from everywhere and under load. not-tsan fence-mode */
+/* t_forks.c: fork, vfork, posix_spawn and system from everywhere and under load. fence-mode
+   not-tsan: it ends a child of a process with threads that starts a thread */
 #define _GNU_SOURCE 1 /* vfork */
 #include "integ/helpers.h"
 

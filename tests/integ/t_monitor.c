@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_monitor.c: the monitor wakes up whenever a P leaves idleness. procs-2-only not-torture not-asan not-tsan */
+/* t_monitor.c: the monitor wakes up whenever a P leaves idleness. procs-2-only
+   not-torture not-asan not-tsan: seconds go by, and once is enough for a protocol that a model checks */
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * t_seccomp.c: a sandbox refuses system calls: the library does without, or says what it needs.
- * not-tsan not-asan
+ * not-tsan not-asan: their own system calls are refused with ours
  */
 #define _GNU_SOURCE 1
 #include "integ/helpers.h"

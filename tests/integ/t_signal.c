@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_signal.c: signal handlers on goroutines, storms of signals, faults that are not ours. fence-mode not-tsan */
+/* t_signal.c: signal handlers on goroutines, storms of signals, faults that are not ours. fence-mode
+   not-tsan: it calls handlers itself, at another time and on another stack */
 #define _GNU_SOURCE 1 /* gettid, tgkill */
 #include "integ/helpers.h"
 

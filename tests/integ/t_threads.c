@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_threads.c: no more threads can be had: by our limit, by the kernel's. fence-mode not-tsan */
+/* t_threads.c: no more threads can be had: by our limit, by the kernel's. fence-mode
+   not-tsan: it needs a thread of its own, which is one too many */
 #define _GNU_SOURCE 1 /* setresuid */
 #include "integ/helpers.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* t_alloc.c: operations in a steady state allocate nothing. not-asan not-tsan */
+/* t_alloc.c: operations in a steady state allocate nothing.
+   not-asan not-tsan: they have replaced malloc, as this test does */
 #include "integ/helpers.h"
 
 #include <errno.h>
