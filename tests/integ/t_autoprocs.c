@@ -2,15 +2,12 @@
 /* t_autoprocs.c: the number of Ps when nobody names one follows the affinity mask and the cgroup.
    fence-mode procs-2-only */
 #define _GNU_SOURCE 1
-#include "integ/helpers.h"
+#include "integ/cgroups.h"
 
 #include "base/cgroup.h"
 #include "core/gmp.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* ---- what the system grants */
@@ -278,29 +275,6 @@ read_lines(const char *path, void (*fn)(void *, const char *, size_t), void *arg
 	close(fd);
 }
 
-static bool
-put(const char *folder, const char *file, const char *text)
-{
-	char path[sizeof(inner) + 64];
-	int fd;
-	bool ok;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	fd = open(path, O_WRONLY);
-	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return ok;
-}
-
-static bool
-put_self(const char *folder)
-{
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return put(folder, "cgroup.procs", pid);
-}
-
 /* CPU time in hundredths of a CPU; 0: as much as there is. */
 static bool
 limit(const char *folder, int percent)
@@ -313,17 +287,14 @@ limit(const char *folder, int percent)
 		snprintf(text, sizeof(text), "%d 100000", percent * 1000);
 	else
 		snprintf(text, sizeof(text), "max 100000");
-	return put(folder, group.version == 1 ? "cpu.cfs_quota_us" : "cpu.max", text);
+	return cgroup_put(folder, group.version == 1 ? "cpu.cfs_quota_us" : "cpu.max", text);
 }
 
 static void
 remove_folders(void)
 {
-	/* the last thread may take a moment to leave */
-	for (int i = 0; i < 1000 && rmdir(inner) < 0 && errno == EBUSY; i++)
-		usleep(10000);
-	for (int i = 0; i < 1000 && rmdir(outer) < 0 && errno == EBUSY; i++)
-		usleep(10000);
+	cgroup_remove(inner);
+	cgroup_remove(outer);
 }
 
 /* Outer and inner folder; skips the test where that is not allowed. */
@@ -339,7 +310,7 @@ make_folders(void)
 	if (mkdir(outer, 0755) < 0)
 		SKIP("no cgroup may be made here");
 	if (group.version == 2)
-		put(outer, "cgroup.subtree_control", "+cpu");
+		cgroup_put(outer, "cgroup.subtree_control", "+cpu");
 	if (mkdir(inner, 0755) < 0 || !limit(outer, 100) || !limit(outer, 0) || !limit(inner, 0)) {
 		remove_folders();
 		SKIP("no CPU quota may be set here");
@@ -364,7 +335,7 @@ follows_quota(void)
 	wait_for_procs(full);
 	EXPECT(limit(inner, 100));
 	wait_for_procs(1);
-	EXPECT(put_self(dir.path)); /* another cgroup */
+	EXPECT(cgroup_put_self(dir.path)); /* another cgroup */
 	wait_for_procs(full);
 	return 0;
 }
@@ -372,7 +343,7 @@ follows_quota(void)
 static void
 lives_in_a_cgroup(void)
 {
-	EXPECT(put_self(inner));
+	EXPECT(cgroup_put_self(inner));
 	EXPECT(limit(inner, 100));
 	exit(weft_run(follows_quota));
 }

@@ -117,14 +117,12 @@ held_up(void (*passes_time)(void))
 static int
 main_computes(void)
 {
-	wait_for_sleep = false;
 	return held_up(computes);
 }
 
 static int
 main_sleeps(void)
 {
-	wait_for_sleep = true;
 	return held_up(sleeps);
 }
 
@@ -137,6 +135,7 @@ TEST(who_computed_while_the_monitor_was_held_up_keeps_its_p)
 TEST(who_was_seen_asleep_before_the_monitor_was_held_up_keeps_its_p)
 {
 	use_procs(1);
+	wait_for_sleep = true;
 	EXPECT_EQ(weft_run(main_sleeps), 0);
 }
 
@@ -156,7 +155,6 @@ main_goes_on(void)
 {
 	struct weft_wg all = {0};
 
-	goal = 100000 / TEST_SLOW;
 	wf_watch_hook = hold_up;
 	store(&armed, 1);
 	for (int i = 0; i < 4; i++)
@@ -168,5 +166,6 @@ main_goes_on(void)
 
 TEST(who_gives_way_goes_on_while_the_monitor_is_held_up)
 {
+	goal = 100000 / TEST_SLOW;
 	EXPECT_EQ(weft_run(main_goes_on), 0);
 }

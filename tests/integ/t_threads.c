@@ -2,7 +2,7 @@
 /* t_threads.c: no more threads can be had: by our limit, by the kernel's. fence-mode
    not-tsan: it needs a thread of its own, which is one too many */
 #define _GNU_SOURCE 1 /* setresuid */
-#include "integ/helpers.h"
+#include "integ/cgroups.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -291,4 +291,36 @@ TEST(run_after_run_with_just_enough_threads)
 	if (getuid() != 0)
 		SKIP("the limit counts all processes of a user: needs to become another one");
 	expect_by_kernel(just_enough, 50, false);
+}
+
+/* ---- the cgroup has no room */
+
+static struct test_cgroup room;
+
+static void
+in_a_small_cgroup(void)
+{
+	EXPECT(cgroup_put_self(room.path));
+	EXPECT(cgroup_put(room.path, "pids.max", "5")); /* the first, the monitor, three Ms */
+	nap_ms = 200;                                   /* as in few_threads */
+	EXPECT_EQ(weft_run(hundred, 6, 1000), 0);
+	EXPECT(cgroup_number(room.path, "pids.events", "max") > 0); /* it has refused some */
+	EXPECT(cgroup_put(room.path, "pids.max", "max"));
+	_exit(0);
+}
+
+TEST(runs_with_the_few_threads_the_cgroup_has_room_for)
+{
+	static char out[65536];
+	int status;
+
+	room = cgroup_make("pids", "pids.max");
+	if (!room.version)
+		SKIP("no cgroup with a limit of threads may be made here");
+	status = test_child(in_a_small_cgroup, out, sizeof(out));
+	cgroup_remove(room.path);
+	if (status != 0)
+		test_fail(__FILE__, __LINE__, "status %x\n%s", status, out);
+	EXPECT_EQ(count_of(out, "weft: "), 1);
+	EXPECT_HAS(out, "pids.max of the cgroup");
 }
