@@ -1711,7 +1711,7 @@ sim_register(struct sim_scenario *s, const char *name)
 }
 
 static const char usage[] =
-    "usage: %s [options] [SCENARIO-PART]\n"
+    "usage: %s [options] [SCENARIO-PART | =SCENARIO]\n"
     "  --list               names and mutants\n"
     "  --bound N            preemptions of the exhaustive search (2)\n"
     "  --delays N           old values read past a waiting store (3, or the scenario's)\n"
@@ -1776,6 +1776,15 @@ parse_option(const char *opt, const char *value)
 	return true;
 }
 
+static bool
+chosen(const struct sim_scenario *s)
+{
+	if (!cli.filter)
+		return true;
+	return cli.filter[0] == '=' ? !strcmp(s->name, cli.filter + 1)
+				    : strstr(s->name, cli.filter) != NULL;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1803,7 +1812,7 @@ main(int argc, char **argv)
 		}
 	}
 	for (struct sim_scenario *s = scenarios; s; s = s->next) {
-		if (cli.filter && !strstr(s->name, cli.filter))
+		if (!chosen(s))
 			continue;
 		failed += mutant ? run_mutant(s, mutant) : !test_scenario(s);
 	}
