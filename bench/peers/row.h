@@ -208,6 +208,53 @@ row_fib_expected(int n, int64_t *spawns)
 	return a;
 }
 
+/* The fork-join rows of a peer that can start count tasks and wait for all of them. */
+ROW_UNUSED static void
+row_spawn_join(void (*spawn_and_wait)(int64_t count))
+{
+	int64_t batches = row_scaled(TASKS) / BATCH * BATCH_REPEAT, i;
+	struct row_time start;
+
+	if (batches < 1)
+		batches = 1;
+	for (i = 0; i <= batches / 100; i++)
+		spawn_and_wait(BATCH);
+	start = row_now();
+	for (i = 0; i < batches; i++)
+		spawn_and_wait(BATCH);
+	row_report_ns("spawn_join", "warm", batches * BATCH, row_since(start));
+}
+
+ROW_UNUSED static void
+row_spawn_storm(void (*spawn_and_wait)(int64_t count))
+{
+	int64_t count = row_scaled(TASKS);
+	struct row_time start = row_now(), none = {0, 0}, cold, warm;
+
+	spawn_and_wait(count);
+	cold = row_since(start);
+	start = row_now();
+	spawn_and_wait(count);
+	warm = row_since(start);
+	row_report_ns("spawn_storm_cold", "cold", count, cold);
+	row_report_ns("spawn_storm", "warm", count, warm);
+	row_report("spawn_storm_rss", "peak", "MiB", (double)row_status_kb("VmHWM") / 1024, none);
+}
+
+ROW_UNUSED static void
+row_fib(int64_t (*fib)(int n))
+{
+	int n = row_fib_n(), i;
+	int64_t spawns, expected = row_fib_expected(n, &spawns);
+	struct row_time start;
+
+	fib(n);
+	start = row_now();
+	for (i = 0; i < FIB_REPEAT; i++)
+		row_check("fib", fib(n), expected);
+	row_report_ns("fib", "warm", spawns * FIB_REPEAT, row_since(start));
+}
+
 /* A power of the fan-out, as the tree has no other numbers of leaves. */
 ROW_UNUSED static int64_t
 row_leaves(void)

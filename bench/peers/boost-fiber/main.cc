@@ -169,30 +169,12 @@ void spawn_and_wait(int64_t count)
 
 void spawn_join()
 {
-	int64_t batches = std::max<int64_t>(row_scaled(TASKS) / BATCH * BATCH_REPEAT, 1);
-
-	for (int64_t i = 0; i <= batches / 100; i++)
-		spawn_and_wait(BATCH);
-	auto start = row_now();
-	for (int64_t i = 0; i < batches; i++)
-		spawn_and_wait(BATCH);
-	row_report_ns("spawn_join", "warm", batches * BATCH, row_since(start));
+	row_spawn_join(spawn_and_wait);
 }
 
 void spawn_storm()
 {
-	int64_t count = row_scaled(TASKS);
-	auto start = row_now();
-
-	spawn_and_wait(count);
-	auto cold = row_since(start);
-	start = row_now();
-	spawn_and_wait(count);
-	auto warm = row_since(start);
-	row_report_ns("spawn_storm_cold", "cold", count, cold);
-	row_report_ns("spawn_storm", "warm", count, warm);
-	row_report("spawn_storm_rss", "peak", "MiB",
-		   static_cast<double>(row_status_kb("VmHWM")) / 1024, row_time{});
+	row_spawn_storm(spawn_and_wait);
 }
 
 int64_t fib(int n)
@@ -209,14 +191,7 @@ int64_t fib(int n)
 
 void bench_fib()
 {
-	int n = row_fib_n();
-	int64_t spawns, expected = row_fib_expected(n, &spawns);
-
-	fib(n);
-	auto start = row_now();
-	for (int i = 0; i < FIB_REPEAT; i++)
-		row_check("fib", fib(n), expected);
-	row_report_ns("fib", "warm", spawns * FIB_REPEAT, row_since(start));
+	row_fib(fib);
 }
 
 void join_node(int64_t number, int64_t leaves, int64_t *sum)

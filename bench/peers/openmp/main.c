@@ -21,17 +21,7 @@ spawn_and_wait(int64_t count)
 static void
 spawn_join(void)
 {
-	int64_t batches = row_scaled(TASKS) / BATCH * BATCH_REPEAT;
-	struct row_time start;
-
-	if (batches < 1)
-		batches = 1;
-	for (int64_t i = 0; i <= batches / 100; i++)
-		spawn_and_wait(BATCH);
-	start = row_now();
-	for (int64_t i = 0; i < batches; i++)
-		spawn_and_wait(BATCH);
-	row_report_ns("spawn_join", "warm", batches * BATCH, row_since(start));
+	row_spawn_join(spawn_and_wait);
 }
 
 static int64_t
@@ -51,16 +41,7 @@ fib(int n)
 static void
 bench_fib(void)
 {
-	int n = row_fib_n();
-	int64_t spawns;
-	int64_t expected = row_fib_expected(n, &spawns);
-	struct row_time start;
-
-	fib(n);
-	start = row_now();
-	for (int i = 0; i < FIB_REPEAT; i++)
-		row_check("fib", fib(n), expected);
-	row_report_ns("fib", "warm", spawns * FIB_REPEAT, row_since(start));
+	row_fib(fib);
 }
 
 static int64_t

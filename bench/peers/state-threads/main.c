@@ -148,50 +148,30 @@ trivial(void *arg)
 	return arg;
 }
 
+static st_thread_t *spawned; /* has room for all */
+
 static void
-spawn_and_wait(st_thread_t *threads, int64_t count)
+spawn_and_wait(int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
-		threads[i] = go(trivial, NULL, true);
-	join(threads, count);
+		spawned[i] = go(trivial, NULL, true);
+	join(spawned, count);
 }
 
 static void
 spawn_join(void)
 {
-	st_thread_t *threads = allocate(BATCH, sizeof(*threads));
-	int64_t batches = row_scaled(TASKS) / BATCH * BATCH_REPEAT;
-	struct row_time start;
-
-	if (batches < 1)
-		batches = 1;
-	for (int64_t i = 0; i <= batches / 100; i++)
-		spawn_and_wait(threads, BATCH);
-	start = row_now();
-	for (int64_t i = 0; i < batches; i++)
-		spawn_and_wait(threads, BATCH);
-	row_report_ns("spawn_join", "warm", batches * BATCH, row_since(start));
-	free(threads);
+	spawned = allocate(BATCH, sizeof(*spawned));
+	row_spawn_join(spawn_and_wait);
+	free(spawned);
 }
 
 static void
 spawn_storm(void)
 {
-	int64_t count = row_scaled(TASKS);
-	st_thread_t *threads = allocate(count, sizeof(*threads));
-	struct row_time start = row_now();
-	struct row_time cold, warm;
-
-	spawn_and_wait(threads, count);
-	cold = row_since(start);
-	start = row_now();
-	spawn_and_wait(threads, count);
-	warm = row_since(start);
-	row_report_ns("spawn_storm_cold", "cold", count, cold);
-	row_report_ns("spawn_storm", "warm", count, warm);
-	row_report("spawn_storm_rss", "peak", "MiB", (double)row_status_kb("VmHWM") / 1024,
-		   (struct row_time){0});
-	free(threads);
+	spawned = allocate(row_scaled(TASKS), sizeof(*spawned));
+	row_spawn_storm(spawn_and_wait);
+	free(spawned);
 }
 
 struct fib {
