@@ -133,6 +133,7 @@ struct wf_m {
 	bool idle;         /* asleep without a P; on the list, unless it is pinned */
 	bool in_use;       /* false: free for another thread */
 	uint64_t uses;     /* threads it has served */
+	int left_tid;      /* the last of them that is on its way out, or gone */
 	uint64_t seen_out; /* see limbo.c */
 
 	/* const after start */

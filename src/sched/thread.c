@@ -159,6 +159,7 @@ wf_m_free(struct wf_m *m)
 {
 	flush(m);
 	wf_lock(&wf_sched.lock);
+	m->left_tid = m->foreign ? 0 : m->tid;
 	m->in_use = false;
 	wf_unlock(&wf_sched.lock);
 }
@@ -217,6 +218,7 @@ m_life(struct wf_m *m)
 		wf_sched.nm--;
 		wf_sched.npinned -= m->pinned && !m->foreign;
 	}
+	m->left_tid = m->foreign ? 0 : m->tid;
 	m->in_use = false;
 	wf_unlock(&wf_sched.lock);
 }
@@ -466,7 +468,7 @@ wf_threads_leaving(void)
 		int tid;
 
 		wf_lock(&wf_sched.lock);
-		tid = m->in_use ? 0 : m->tid;
+		tid = m->left_tid; /* the record may serve another by now */
 		wf_unlock(&wf_sched.lock);
 		if (tid && !os_thread_gone(tid))
 			return true;
