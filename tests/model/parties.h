@@ -301,4 +301,29 @@ sleep_for_ever(void)
 		sim_block(&rig);
 }
 
+#ifdef RIG_TIMERS_C
+/* ---- the M that attends, as wf_m_stop does it; all Ps are in use, so it runs timers without one */
+
+enum { ATTENDS = 4 };
+
+__attribute__((unused)) static void
+attends(void *arg)
+{
+	struct wf_m *m = &rig.m[ATTENDS];
+	bool mine;
+
+	(void)arg;
+	wf_m_set(m);
+	for (;;) {
+		wf_lock(&wf_sched.lock);
+		mine = wf_attend_begin(m);
+		wf_unlock(&wf_sched.lock);
+		if (!mine)
+			return;
+		SIM_CHECK(!wf_attend(m));
+	}
+}
+
+#endif
+
 #endif

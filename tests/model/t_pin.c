@@ -215,15 +215,6 @@ WORLD(child_locks, 2) = {WORLD_LIMITS, .setup = reset_pin,
 /* ---- the monitor takes the P of a pinned goroutine that blocks; it queues for one again */
 
 static int
-unblocker(void *arg)
-{
-	(void)arg;
-	s.ran++;
-	sim_wake(&s.ran, 1);
-	return 0;
-}
-
-static int
 main_pinned_blocks(void *arg)
 {
 	(void)arg;

@@ -15,7 +15,7 @@
 
 #include "wait/fd.h"
 
-enum { THREADS = 4, ATTENDS = 4, NOT_YET = 77, SPAN = 1000, FAR = 2000000000, FD = 3 };
+enum { THREADS = 4, NOT_YET = 77, SPAN = 1000, FAR = 2000000000, FD = 3 };
 
 static struct {
 	wf_a32 bytes; /* that have arrived: the kernel's */
@@ -46,24 +46,6 @@ f(void)
 }
 
 /* ---- parties */
-
-static void
-attends(void *arg)
-{
-	struct wf_m *m = &rig.m[ATTENDS];
-	bool mine;
-
-	(void)arg;
-	wf_m_set(m);
-	for (;;) {
-		wf_lock(&wf_sched.lock);
-		mine = wf_attend_begin(m);
-		wf_unlock(&wf_sched.lock);
-		if (!mine)
-			return;
-		SIM_CHECK(!wf_attend(m));
-	}
-}
 
 /* The system call. */
 static ssize_t

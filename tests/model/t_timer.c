@@ -15,7 +15,7 @@
 
 #include "wait/time.h"
 
-enum { THREADS = 3, ATTENDS = 4, NOT_YET = 77, SPAN = 1000, FAR = 2000000000 };
+enum { THREADS = 3, NOT_YET = 77, SPAN = 1000, FAR = 2000000000 };
 
 static struct {
 	struct wf_chan *ch;
@@ -25,26 +25,6 @@ static struct {
 	int64_t value, due;
 	unsigned over;
 } s;
-
-/* ---- the M that attends, as wf_m_stop does it; all Ps are in use, so it runs timers without one */
-
-static void
-attends(void *arg)
-{
-	struct wf_m *m = &rig.m[ATTENDS];
-	bool mine;
-
-	(void)arg;
-	wf_m_set(m);
-	for (;;) {
-		wf_lock(&wf_sched.lock);
-		mine = wf_attend_begin(m);
-		wf_unlock(&wf_sched.lock);
-		if (!mine)
-			return;
-		SIM_CHECK(!wf_attend(m));
-	}
-}
 
 static void
 setup(void)

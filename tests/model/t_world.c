@@ -265,15 +265,6 @@ WORLD(procs_deadlock, 0) = {WORLD_LIMITS,
 /* ---- a goroutine that blocks its thread: the monitor takes its P, the other one runs */
 
 static int
-unblocker(void *arg)
-{
-	(void)arg;
-	s.ran++;
-	sim_wake(&s.ran, 1);
-	return 0;
-}
-
-static int
 main_blocks(void *arg)
 {
 	(void)arg;

@@ -216,6 +216,16 @@ loud(void)
 	sim_quiet(false);
 }
 
+/* Lets one go that has blocked its thread on s.ran. */
+__attribute__((unused)) static int
+unblocker(void *arg)
+{
+	(void)arg;
+	s.ran++;
+	sim_wake(&s.ran, 1);
+	return 0;
+}
+
 #define WORLD(id, procs)                                                                           \
 	static void run_##id(void *arg)                                                            \
 	{                                                                                          \
