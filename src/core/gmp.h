@@ -83,7 +83,7 @@ struct wf_m {
 	wf_a32 urged_tick;  /* LEASE-6: the P's tick that the request was made for */
 	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
 	struct wf_p *old_p; /* owner only: the P it had last */
-	uint32_t answers;   /* owner only: calls that found that something was asked of it */
+	wf_a32 answers;     /* calls that found that something was asked of it; the owner's */
 	bool blocking;      /* owner only: its goroutine is in a blocking section, LEASE-7 */
 	bool pinned;        /* owner only: runs pinned_g and nothing else; see pin.c */
 

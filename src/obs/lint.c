@@ -17,6 +17,8 @@
  * LINT-1: the fields of a sample are the handler's while FILLING, and else the monitor's.
  * LINT-3: the clock is read after the request, and later before the look for an answer: all the time
  *         between the two was used after it was asked and before it answered.
+ * LINT-4: between two looks no more counts than lies between them if all is well: on a virtual
+ *         machine the clock of a thread also goes on while its processor is another's.
  */
 #include "obs/lint.h"
 #include "base/probe.h"
@@ -39,7 +41,9 @@ struct stretch {
 	uint64_t switches; /* of p, by then */
 	uint32_t answers;  /* of the thread, by then */
 	int64_t cpu_ns;    /* of the thread, by then */
-	int64_t asked_ns;  /* the same when it had been asked to give way; 0: not yet */
+	int64_t seen_ns;   /* the same at the last look */
+	int64_t used_ns;   /* what counts of it since, or since it was asked to give way ... */
+	bool asked;        /* ... if it was */
 };
 
 static struct {
@@ -199,7 +203,7 @@ answer(const struct os_regs *r)
 	/* rlx: this thread's own. In a blocking section it may compute. With an answer it is no longer
 	   at fault, and may be another goroutine */
 	sample.inside = !g || !g->stack || m->blocking || at_load_rlx(&m->in_rt) ||
-			m->answers != sample.answers || g->id != sample.who.id;
+			at_load_rlx(&m->answers) != sample.answers || g->id != sample.who.id;
 	if (!sample.inside) {
 		uintptr_t lo = (uintptr_t)g->stack, hi = lo + wf_stack_bytes(g->stack_class);
 
@@ -277,8 +281,9 @@ begin_anew(struct stretch *s, const struct wf_m *m, const struct wf_g *g, const 
 			      .id = g->id,
 			      .p = p,
 			      .switches = at_load_rlx(&p->n_switches),
-			      .answers = m->answers};
-	s->cpu_ns = os_thread_cpu_ns(m->tid); /* last: what came before is not counted */
+			      .answers = at_load_rlx(&m->answers)};
+	s->cpu_ns = s->seen_ns =
+	    os_thread_cpu_ns(m->tid); /* last: what came before is not counted */
 }
 
 /* It has done nothing but run since the last look. */
@@ -287,11 +292,12 @@ goes_on(const struct stretch *s, const struct wf_m *m, const struct wf_g *g, con
 {
 	uint32_t lease = at_load_acq(&m->lease); /* acq: what led to it, the answers with it */
 
-	if (s->g != g || s->id != g->id || s->p != p || s->answers != m->answers)
+	if (s->g != g || s->id != g->id || s->p != p ||
+	    s->answers != at_load_rlx(&m->answers)) /* rlx: as above */
 		return false;
 	if (is_taken(lease))
 		return true; /* m->p is cleared at the first call; the P is another's */
-	if (s->asked_ns && lease != WF_URGED && lease != WF_ASKED)
+	if (s->asked && lease != WF_URGED && lease != WF_ASKED)
 		return false; /* the request was dropped: it knows of none */
 	return at_load_rlx(&p->n_switches) == s->switches; /* rlx: it changes at each switch */
 }
@@ -300,6 +306,14 @@ static bool
 has_lost_p(const struct wf_m *m)
 {
 	return is_taken(at_load_rlx(&m->lease)); /* rlx: a hint */
+}
+
+static int64_t
+between_looks(void)
+{
+	int64_t quarter = wf_debug.lint_ms * MS / 4;
+
+	return quarter > MS ? quarter : MS;
 }
 
 static void
@@ -317,15 +331,20 @@ look_at(struct wf_m *m, int64_t now)
 		return;
 	}
 	cpu = os_thread_cpu_ns(m->tid); /* before the look for an answer: LINT-3 */
+	s->used_ns +=
+	    cpu - s->seen_ns < between_looks() ? cpu - s->seen_ns : between_looks(); /* LINT-4 */
+	s->seen_ns = cpu;
 	if (!goes_on(s, m, g, p)) {
 		begin_anew(s, m, g, p);
-	} else if (!s->asked_ns && cpu - s->cpu_ns >= half) {
+	} else if (!s->asked && s->used_ns >= half) {
 		wf_lock(&wf_lease_lock);
 		if (!has_lost_p(m))
 			wf_lease_urge(m);
 		wf_unlock(&wf_lease_lock);
-		s->asked_ns = os_thread_cpu_ns(m->tid); /* after the request: LINT-3 */
-	} else if (s->asked_ns && cpu - s->asked_ns >= half) {
+		s->asked = true;
+		s->used_ns = 0;
+		s->seen_ns = os_thread_cpu_ns(m->tid); /* after the request: LINT-3 */
+	} else if (s->asked && s->used_ns >= half) {
 		ask_for_sample(m, g, s, now, cpu, has_lost_p(m));
 	}
 }
@@ -333,7 +352,6 @@ look_at(struct wf_m *m, int64_t now)
 int64_t
 wf_lint_look(int64_t now, int64_t delay)
 {
-	int64_t every = wf_debug.lint_ms * MS / 4 > MS ? wf_debug.lint_ms * MS / 4 : MS;
 	struct wf_m *m;
 
 	if (!lint.of)
@@ -347,7 +365,7 @@ wf_lint_look(int64_t now, int64_t delay)
 		for (; m; m = m->all_next)
 			if (m->in_use && !m->plain && m->id < MS_MAX)
 				look_at(m, now);
-		lint.next_ns = now + every;
+		lint.next_ns = now + between_looks();
 	}
 	return delay < lint.next_ns - now ? delay : lint.next_ns - now;
 }

@@ -181,7 +181,7 @@ wf_enter_slow(struct wf_m *m, enum wf_kind kind, bool nested)
 	} else if (nested && !WF_MUTANT(MUT_LEASE_NESTED)) {
 		entered_twice(); /* LEASE-5 */
 	}
-	m->answers++;
+	at_bump(&m->answers, 1); /* rlx: the monitor compares */
 	for (;;) {
 		uint32_t lease = at_load_acq(&m->lease); /* acq: the requester's decision */
 

@@ -257,7 +257,8 @@ TEST(who_gives_way_or_sleeps_is_not_called_a_hog)
 }
 
 /* The monitor is held up between its look at the clock and its request, as a busy machine does to it:
-   what the goroutine used before it was asked counts for nothing. LINT-3 */
+   what the goroutine used before it was asked counts for nothing (LINT-3), nor does what the clock
+   jumps on a shared processor (LINT-4). */
 static void *
 delays_requests(void *arg)
 {
