@@ -293,8 +293,8 @@ send_now(int fd, const struct iovec *iov, int n)
 	struct msghdr msg;
 
 	if (likely(n == 1))
-		return RETRY(SEND(fd, iov->iov_base, fault("short_write") ? 1 : iov->iov_len,
-				  flags));
+		return RETRY(
+		    SEND(fd, iov->iov_base, fault("short_write") ? 1 : iov->iov_len, flags));
 	msg = (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
 	return RETRY(sendmsg(fd, &msg, flags));
 }

@@ -190,6 +190,7 @@ struct wf_p {
 	uint64_t seen_switches;
 	int watch_fd, watch_tid; /* of the thread that held it last; 0: none */
 	uint32_t seen_blocked;   /* looks in a row that found it asleep in the kernel */
+	bool seen_urged;         /* its holder was asked to give way, in this slice */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 enum wf_phase { WF_DOWN, WF_STARTING, WF_UP, WF_ENDING };

@@ -119,7 +119,8 @@ give_way(struct wf_m *m, enum wf_kind kind)
 		return m;
 	}
 	wf_preempt_word_add(-1);
-	return stale || !m->g ? m : wf_yield(m, WF_PEND_YIELD);
+	/* Behind all others: it has had its share, and those that yield of themselves have not. */
+	return stale || !m->g ? m : wf_yield(m, WF_PEND_GLOBAL);
 }
 
 WF_COLD static WF_NORETURN void

@@ -3,9 +3,9 @@
  * sysmon.c: the monitor, a thread without a P. It looks at the clock so that nobody else must.
  *
  * At each look: work that waits while a P idles gets a thread (the backstop of the lone rule, IDLE-1,
- * and of failed thread starts); a P that has been with the same goroutine for a slice while
- * work waits is taken back (handoff.h); one whose thread sleeps in the kernel, by two looks, at
- * once, and so are as many as urgent goroutines wait. Who has waited long in the idle class gets a
+ * and of failed thread starts); who has had a P for a slice while work waits is urged to give way at
+ * its next call, and if there was none by the next look the P is taken back (handoff.h); one whose
+ * thread sleeps in the kernel, by two looks, at once, and so are as many as urgent goroutines wait. Who has waited long in the idle class gets a
  * turn (prio.c). Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
  * monitor sleeps until one is not.
  *
@@ -122,6 +122,15 @@ stop_watching(void)
 	}
 }
 
+/* As far as the monitor has seen. */
+static void
+begin_slice(struct wf_p *p, int64_t now)
+{
+	p->seen_ns = now;
+	p->seen_blocked = 0;
+	p->seen_urged = false;
+}
+
 /* A P past its slice, or with a thread that sleeps: a candidate. No lock held. */
 static bool
 overdue(struct wf_p *p, int64_t now)
@@ -131,8 +140,7 @@ overdue(struct wf_p *p, int64_t now)
 
 	if (at_load_rlx(&p->state) != WF_P_RUNNING || tick != p->seen_tick) { /* rlx: a hint */
 		p->seen_tick = tick;
-		p->seen_ns = now;
-		p->seen_blocked = 0;
+		begin_slice(p, now);
 		return false;
 	}
 	if (now - p->seen_ns >= SLICE_NS && wf_offer_take_this(p)) {
@@ -147,6 +155,18 @@ overdue(struct wf_p *p, int64_t now)
 	if (p->seen_blocked > 0)
 		return p->seen_blocked >= BLOCKED_LOOKS;
 	return mon.urgent > 0 && !wf_spared(p);
+}
+
+/* The slice is over, and nothing else is wrong: politely first. A goroutine that calls the runtime
+   now and then changes places with the next one there, and holds no lock of its short sections. */
+static bool
+only_urged(struct wf_p *p, struct wf_m *m, int64_t now)
+{
+	if (p->seen_urged || p->seen_blocked > 0 || now - p->seen_ns < SLICE_NS)
+		return false;
+	p->seen_urged = true;
+	wf_lease_urge(m);
+	return true;
 }
 
 /* One membarrier serves all candidates of a look. True if a P was taken, or soon may be. */
@@ -182,7 +202,9 @@ retake(int64_t now)
 		struct wf_m *m = at_load_acq(&p->m); /* acq: confirmed by the decision */
 		bool asleep = p->seen_blocked >= BLOCKED_LOOKS;
 
-		if (m && (asleep || may_take_more()) && wf_lease_ask(m)) {
+		if (m && only_urged(p, m, now))
+			suspicion = true;
+		else if (m && (asleep || may_take_more()) && wf_lease_ask(m)) {
 			asked[n].m = m;
 			asked[n].as = asleep ? WF_ASLEEP : WF_TAKEN;
 			asked[n++].p = p;
@@ -201,8 +223,7 @@ retake(int64_t now)
 	}
 	wf_unlock(&wf_lease_lock);
 	for (uint32_t i = 0; i < taken; i++) {
-		asked[i].p->seen_ns = now;
-		asked[i].p->seen_blocked = 0;
+		begin_slice(asked[i].p, now);
 		wf_handoff(mon.m, asked[i].p);
 		if (unlikely(wf_retaken_hook != NULL))
 			wf_retaken_hook(asked[i].m);
@@ -248,10 +269,8 @@ wake_for_waiting_work(void)
 static void
 forget_samples(int64_t now)
 {
-	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
-		wf_sched.allp[i]->seen_ns = now;
-		wf_sched.allp[i]->seen_blocked = 0;
-	}
+	for (uint32_t i = 0; i < wf_sched.np_made; i++)
+		begin_slice(wf_sched.allp[i], now);
 	wf_idle_age_later(now);
 }
 
