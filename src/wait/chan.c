@@ -325,7 +325,8 @@ operate(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	int rc;
 
 	for (;;) {
-		rc = wf_chan_do(ch, &s, elem, sends, &peer);
+		rc =
+		    wf_chan_can(ch, s, sends) ? wf_chan_do(ch, &s, elem, sends, &peer) : WF_PENDING;
 		if (rc != WF_PENDING) {
 			if (WF_MUTANT(MUT_CHAN_READY_LOCKED) && peer)
 				wf_ready(m, peer->g);     /* a mutant */

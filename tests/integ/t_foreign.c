@@ -217,17 +217,22 @@ TEST(ten_thousand_threads_leave_nothing_behind)
 
 static pthread_key_t early, late, often;
 static int destroyed, again;
+static bool
+    ours; /* the threads are the library's, and end with the run: before a call, or during it */
 
 static void
 calls_weft(void *arg)
 {
 	struct weft_wg wg = {0};
+	int rc;
 
 	(void)arg;
-	if (weft_count() < 0) /* the run is over: this is a thread of ours that ended with it */
+	rc = weft_count() < 0 ? -ENOTSUP : 0;
+	if (rc == 0)
+		rc = weft_wg_go(&wg, one_more) > 0 ? weft_wg_wait(&wg) : -ENOTSUP;
+	if (ours && rc == -ENOTSUP)
 		return;
-	EXPECT(weft_wg_go(&wg, one_more) > 0);
-	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(rc, 0);
 	*mine() += 1;
 	add(&destroyed, 1);
 }
@@ -348,6 +353,7 @@ TEST(destructors_on_our_own_threads_may_call)
 #ifdef WF_TSAN
 	before++; /* its own, started late */
 #endif
+	ours = true;
 	EXPECT_EQ(pthread_key_create(&late, calls_weft), 0);
 	for (int i = 0; i < scaled(200); i++)
 		EXPECT_EQ(weft_run(many_set_data), 0);
