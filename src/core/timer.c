@@ -401,31 +401,32 @@ full(const struct wf_due *due)
 	return due->n + due->ready.size >= WF_DUE_MAX;
 }
 
-/* There was no memory for a larger array: the list is walked. */
 static void
-run_list(struct wf_heap *h, int64_t now, struct wf_due *due)
+fire_top(struct wf_heap *h, int64_t now, struct wf_due *due)
 {
-	struct wf_timer *rest = NULL, *t;
+	struct wf_timer_entry e = pop(h);
 
-	while (h->list && !full(due)) {
-		t = list_take(h);
-		if (wf_timer_when(t) <= now) {
-			fire(h, t, now, due);
-			if (!t->listed)
-				continue;
-			list_take(h); /* for its next period: it was put in front */
-		}
-		t->next = rest;
-		rest = t;
+	if (counts(e))
+		fire(h, e.t, now, due);
+	else
+		check_gone(h, e.t);
+}
+
+/* There was no memory for a larger array: the list is walked for each of them. */
+static void
+fire_listed(struct wf_heap *h, int64_t now, struct wf_due *due)
+{
+	struct wf_timer *first = h->list;
+
+	for (struct wf_timer *t = h->list; t; t = t->next)
+		if (wf_timer_when(t) < wf_timer_when(first))
+			first = t;
+	if (wf_timer_when(first) > h->list_when) { /* that was only a bound */
+		h->list_when = wf_timer_when(first);
+		return;
 	}
-	h->list_when = WF_NEVER;
-	for (struct wf_timer *l = h->list; l; l = l->next)
-		if (wf_timer_when(l) < h->list_when)
-			h->list_when = wf_timer_when(l);
-	while ((t = rest)) {
-		rest = t->next;
-		insert(h, t, wf_timer_when(t));
-	}
+	list_remove(h, first);
+	fire(h, first, now, due);
 }
 
 void
@@ -437,15 +438,16 @@ wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due)
 		wf_heap_grow(h);
 	wf_lock(&h->lock);
 	absorb(h);
-	if (unlikely(h->list != NULL) && h->list_when <= now)
-		run_list(h, now, due);
-	while (h->n > 0 && h->entry[0].when <= now && !full(due)) {
-		struct wf_timer_entry e = pop(h);
+	while (!full(due)) { /* TIMER-3 */
+		int64_t top = h->n > 0 ? h->entry[0].when : WF_NEVER;
+		int64_t listed = h->list ? h->list_when : WF_NEVER;
 
-		if (counts(e))
-			fire(h, e.t, now, due);
+		if (top > now && listed > now)
+			break;
+		if (top <= listed)
+			fire_top(h, now, due);
 		else
-			check_gone(h, e.t);
+			fire_listed(h, now, due);
 	}
 	tidy(h);
 	due->more = wf_heap_next(h) <= now;
@@ -462,6 +464,8 @@ wf_heap_grow(struct wf_heap *h)
 
 	wf_lock(&h->lock);
 	cap = h->cap ? 2 * h->cap : CAP_MIN;
+	while (cap < h->n + at_load_rlx(&h->crowd)) /* rlx: under the lock */
+		cap *= 2;
 	absorb(h);
 	tidy(h);
 	wf_unlock(&h->lock);

@@ -135,29 +135,27 @@ wf_offer_back(struct wf_m *m, uint32_t lease)
 }
 
 /* Somebody wants this P, or work waits that it could be used for. */
-static bool
+WF_INLINE bool
 wanted(const struct wf_p *p)
 {
 #ifdef WF_TORTURE
 	if (wf_rand_below(&wf_m()->rand, 4) == 0)
 		return true;
 #endif
-	/* acq: as in wf_handoff; rlx: fenced by offer, after the first look */
+	/* acq: as in wf_handoff; rlx: fenced by offer */
 	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_urgentq) > 0 ||
 	       wf_globq_size(&wf_pinq) > 0 || at_load_acq(&p->safepoint) ||
 	       at_load_rlx(&wf_sched.stopping) || wf_spin_needed();
 }
 
 /* True: the P is no longer ours to use, on offer or taken already. */
-static bool
+WF_INLINE bool
 offer(struct wf_m *m, struct wf_p *p)
 {
 	wf_a64 *word = &wf_sched.offer_mask[p->id / 64];
 	uint64_t bit = UINT64_C(1) << p->id % 64;
 	uint32_t offered = offer_of(p), was;
 
-	if (wanted(p))
-		return false;
 	was = at_xchg_acqrel(&m->lease, offered); /* acqrel: all we did with the P: OFFER-1 */
 	if (was == WF_URGED)
 		wf_preempt_word_add(-1);
@@ -226,11 +224,33 @@ weft_blocking_enter(void)
 	wf_leave(m);
 }
 
+/* Mostly nobody has taken the P, and this is all there is to do. False: nothing was done. */
+WF_INLINE bool
+leave_at_once(struct wf_m *m)
+{
+	uint32_t lease = at_load_rlx(&m->lease); /* rlx: the CAS decides */
+
+	if (!m->g || m->g->blocking != 1 || at_load_rlx(&m->in_rt) || /* rlx: our own */
+	    (lease & ((1u << WF_LEASE_BITS) - 1)) != WF_OFFERED)
+		return false;
+	at_store_rlx(&m->in_rt, 1); /* rlx: ordered by the CAS, as in wf_enter */
+	if (wf_offer_back(m, lease)) {
+		wf_blocking_ends(m, m->g);
+		wf_leave(m);
+		return true;
+	}
+	at_store_rlx(&m->in_rt, 0); /* rlx: as if it had not been; there is no P to touch */
+	return false;
+}
+
 WF_EXPORT void
 weft_blocking_leave(void)
 {
-	struct wf_m *m = wf_enter(WF_CALL_B);
+	struct wf_m *m;
 
+	if (likely(leave_at_once(wf_m())))
+		return;
+	m = wf_enter(WF_CALL_B);
 	if (!m)
 		return;
 	if (m->g && m->g->blocking > 0 && --m->g->blocking == 0)
