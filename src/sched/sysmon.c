@@ -431,7 +431,8 @@ look(int64_t now, int64_t slept)
 	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
 		forget_samples(now);
 	mon.seen = now;
-	wf_autoprocs_look(mon.m, now);
+	if (!all_idle()) /* a program that sleeps needs no more of them */
+		wf_autoprocs_look(mon.m, now);
 	give_back(now);
 	run_overdue_timers(now); /* no reason to look more often: see until_timer */
 	did = wf_idle_age(mon.m, now);

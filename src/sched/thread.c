@@ -422,15 +422,20 @@ wf_m_stop(struct wf_m *m)
 	idle_link(m);
 	wf_m_unlock_and_check();
 	wf_attend_recheck();
-	while (!wf_note_sleep(&m->note, wf_sched.reap_ns, &m->futexes)) {
-		bool end;
+	/* Each time longer: who is not too many now will hardly be. */
+	for (int64_t ns = wf_sched.reap_ns; !wf_note_sleep(&m->note, ns, &m->futexes); ns *= 2) {
+		bool end, first;
 
 		wf_lock(&wf_sched.lock);
 		/* rlx: a limit */
 		end = m->idle && wf_sched.nm - wf_sched.npinned > at_load_rlx(&wf_sched.procs) + 2;
+		first = wf_sched.idle_ms == m;
 		if (end)
 			idle_unlink(m);
-		wf_m_unlock_and_check(); /* a thread on its way out may have hidden a deadlock */
+		if (first) /* a thread on its way out may have hidden a deadlock: one looks again */
+			wf_m_unlock_and_check();
+		else
+			wf_unlock(&wf_sched.lock);
 		if (end)
 			return false;
 	}

@@ -49,7 +49,7 @@ wf_yield(struct wf_m *m, enum wf_pending how)
 	struct wf_p *p;
 
 	SIM_CHECK(how == WF_PEND_YIELD || how == WF_PEND_GLOBAL);
-	SIM_CHECK((how == WF_PEND_YIELD) == (wf_m_p(m) != NULL));
+	SIM_CHECK(how == WF_PEND_GLOBAL || wf_m_p(m) != NULL); /* the local queue is a P's */
 	if (wf_m_p(m) && at_load_acq(&wf_sched.stopping))
 		wf_stop_here(m);
 	while (!wf_m_p(m)) {
