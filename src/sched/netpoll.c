@@ -6,7 +6,8 @@
  * (timers.c): then nobody else need ask. While all are busy nobody is there. Then an M that has run
  * out of local work asks without waiting, before it steals; a busy one does so now and then (at its
  * fairness tick, if the last look is a millisecond old); and the monitor, when nobody has looked
- * for that long, sleeps in the kernel itself instead of on its clock.
+ * for that long, sleeps in the kernel itself instead of on its clock. Where goroutines run in turn it
+ * leaves that to their M for longer: a busy server would lose its events to a thread without a P.
  *
  * If there is nobody to steal from, an M does not ask before it sleeps: the sleep itself asks. That
  * saves a system call for each wake-up of a server with little to do.
@@ -22,6 +23,9 @@
 #include "sched/sched.h"
 
 static const int64_t STALE_NS = 1000000; /* the last look is old */
+static const int64_t MOVES_NS =
+    4000000; /* the same where goroutines run in turn: their M will look,
+					    and more cheaply than the monitor */
 
 void (*wf_signal_hook)(struct wf_m *m);
 static wf_a32 polling; /* somebody looks without a wait: one at a time is enough */
@@ -119,27 +123,27 @@ wf_netpoll(struct wf_m *m)
 }
 
 static bool
-is_stale(int64_t now)
+is_stale(int64_t now, int64_t after)
 {
-	return now - (int64_t)at_load_rlx(&last_ns) >= STALE_NS; /* rlx: a hint */
+	return now - (int64_t)at_load_rlx(&last_ns) >= after; /* rlx: a hint */
 }
 
 void
 wf_netpoll_tick(struct wf_m *m)
 {
-	if (wf_netpoll_unattended() && is_stale(os_now_ns()))
+	if (wf_netpoll_unattended() && is_stale(os_now_ns(), STALE_NS))
 		wf_netpoll(m);
 }
 
 bool
-wf_netpoll_nap(struct wf_m *m, int64_t ns)
+wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves)
 {
 	int64_t now;
 
 	if (!wf_netpoll_unattended())
 		return false;
 	now = os_now_ns();
-	if (is_stale(now)) {
+	if (is_stale(now, moves ? MOVES_NS : STALE_NS)) {
 		look(m, now + ns);
 		at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
 	} else {

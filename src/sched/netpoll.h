@@ -18,7 +18,8 @@ extern void (*wf_signal_hook)(struct wf_m *m);
 bool wf_netpoll_unattended(void);     /* somebody waits, and nobody is in the kernel for it */
 bool wf_netpoll(struct wf_m *m);      /* a look without a wait; true: it woke some */
 void wf_netpoll_tick(struct wf_m *m); /* the same, if the last look is long ago */
-bool wf_netpoll_nap(struct wf_m *m, int64_t ns); /* the monitor's sleep; false: it may do without */
+/* The monitor's sleep; false: it may do without. moves: goroutines have run in turn since it looked. */
+bool wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves);
 /* Around what wf_poll_collect gave to one without a P: DEAD-1. */
 void wf_netpoll_begin(void);
 void wf_netpoll_end(struct wf_m *m, const struct wf_events *events);

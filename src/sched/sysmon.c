@@ -319,7 +319,7 @@ sleeps_for(int64_t ns)
 {
 	uint64_t futexes = 0;
 
-	if (wf_netpoll_nap(mon.m, ns))
+	if (wf_netpoll_nap(mon.m, ns, mon.still == 0))
 		return false;
 	return wf_note_sleep(&mon.hurry, ns, &futexes);
 }
@@ -331,7 +331,7 @@ nap(int64_t ns)
 	uint64_t futexes = 0;
 
 	if (ns < NAP_NS) {
-		if (!wf_netpoll_nap(mon.m, ns))
+		if (!wf_netpoll_nap(mon.m, ns, mon.still == 0))
 			os_sleep_ns(ns);
 		return false;
 	}

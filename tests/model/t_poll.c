@@ -124,7 +124,7 @@ naps(void *arg)
 
 	wf_m_set(m);
 	at_store_rel(&m->at_rest, 1);
-	wf_netpoll_nap(m, 100 * SPAN);
+	wf_netpoll_nap(m, 100 * SPAN, false);
 }
 
 static void
