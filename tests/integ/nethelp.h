@@ -8,6 +8,7 @@
 #include "core/poll.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 /* A listener on the loopback, and its address. */
 __attribute__((unused)) static int
@@ -32,6 +33,49 @@ tcp_pair(int fds[2])
 	fds[0] = weft_accept(ln);
 	EXPECT(fds[0] >= 0);
 	EXPECT_EQ(weft_close_fd(ln), 0);
+}
+
+/* accepts(ln): a goroutine for each connection, until the listener is closed. */
+#define ACCEPTS(serve)                                                                             \
+	struct accepts {                                                                           \
+		int ln;                                                                            \
+	};                                                                                         \
+	static int accepts(struct accepts *a)                                                      \
+	{                                                                                          \
+		int fd;                                                                            \
+                                                                                                   \
+		while ((fd = weft_accept(a->ln)) >= 0)                                             \
+			EXPECT(weft_go(serve, fd) > 0);                                            \
+		/* closed meanwhile, or just before: the number may be another file's */           \
+		EXPECT(fd == -ECANCELED || fd == -EBADF || fd == -ENOTSOCK);                       \
+		return 0;                                                                          \
+	}
+
+__attribute__((unused)) static void
+close_by_reset(int fd)
+{
+	struct linger l = {1, 0};
+
+	EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	EXPECT_EQ(weft_close_fd(fd), 0);
+}
+
+/* Reads a byte, or writes more than there is room for, and tells what that returned. */
+struct one_call {
+	int fd;
+	bool writes;
+	int *rc;
+};
+
+__attribute__((unused)) static int
+one_call(struct one_call *a)
+{
+	static char much[8 << 20];
+	char c;
+
+	store(a->rc,
+	      (int)(a->writes ? weft_write(a->fd, much, sizeof(much)) : weft_read(a->fd, &c, 1)));
+	return 0;
 }
 
 __attribute__((unused)) static void

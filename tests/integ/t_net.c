@@ -29,21 +29,7 @@ serves(struct serves *a)
 	return 0;
 }
 
-struct accepts {
-	int ln;
-};
-
-static int
-accepts(struct accepts *a)
-{
-	int fd;
-
-	while ((fd = weft_accept(a->ln)) >= 0)
-		EXPECT(weft_go(serves, fd) > 0);
-	/* closed meanwhile, or just before: then the number may be another file's */
-	EXPECT(fd == -ECANCELED || fd == -EBADF || fd == -ENOTSOCK);
-	return 0;
-}
+ACCEPTS(serves)
 
 struct asks {
 	const char *addr;
@@ -424,32 +410,6 @@ TEST(a_dial_ends_with_its_deadline)
 
 /* ---- the peer resets: in each state */
 
-static void
-reset(int fd)
-{
-	struct linger l = {1, 0};
-
-	EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
-	EXPECT_EQ(weft_close_fd(fd), 0);
-}
-
-struct one_call {
-	int fd;
-	bool writes;
-	int *rc;
-};
-
-static int
-one_call(struct one_call *a)
-{
-	static char much[8 << 20];
-	char c;
-
-	store(a->rc,
-	      (int)(a->writes ? weft_write(a->fd, much, sizeof(much)) : weft_read(a->fd, &c, 1)));
-	return 0;
-}
-
 static int
 main_reset(void)
 {
@@ -457,7 +417,7 @@ main_reset(void)
 	char c;
 
 	tcp_pair(fds); /* before it is asked */
-	reset(fds[1]);
+	close_by_reset(fds[1]);
 	EXPECT_EQ(weft_read(fds[0], &c, 1), -ECONNRESET);
 	EXPECT_EQ(weft_read(fds[0], &c, 1), 0);
 	EXPECT_EQ(weft_write(fds[0], &c, 1), -EPIPE);
@@ -467,7 +427,7 @@ main_reset(void)
 	EXPECT(weft_go(one_call, fds[0], true, &w) > 0);
 	await_waiting(WF_WAIT_FD_READ, 1);
 	await_waiting(WF_WAIT_FD_WRITE, 1);
-	reset(fds[1]);
+	close_by_reset(fds[1]);
 	while (load(&r) == 1 || load(&w) == 1)
 		weft_yield();
 	EXPECT(r == -ECONNRESET || w == -ECONNRESET); /* the kernel tells it once */
@@ -478,7 +438,7 @@ main_reset(void)
 	EXPECT_EQ(weft_write(fds[0], "unread", 6), 6);
 	EXPECT_EQ(weft_write(fds[1], "x", 1), 1);
 	EXPECT_EQ(weft_read(fds[0], &c, 1), 1);
-	reset(fds[1]);
+	close_by_reset(fds[1]);
 	EXPECT_EQ(weft_read(fds[0], &c, 1), -ECONNRESET);
 	EXPECT_EQ(weft_close_fd(fds[0]), 0);
 	expect_no_waiters();
@@ -497,7 +457,7 @@ main_reset_early(void)
 	char addr[64], c;
 	int ln = listen_local(addr, sizeof(addr)), fd;
 
-	reset(weft_dial("tcp", addr));
+	close_by_reset(weft_dial("tcp", addr));
 	fd = weft_accept(ln);
 	EXPECT(fd >= 0);
 	EXPECT_EQ(weft_read(fd, &c, 1), -ECONNRESET);

@@ -177,23 +177,6 @@ TEST(an_echo_goes_on_through_loss_and_delay)
 
 /* ---- a reset made on the way */
 
-struct one_call {
-	int fd;
-	bool writes;
-	int *rc;
-};
-
-static int
-one_call(struct one_call *a)
-{
-	static char much[8 << 20];
-	char c;
-
-	store(a->rc,
-	      (int)(a->writes ? weft_write(a->fd, much, sizeof(much)) : weft_read(a->fd, &c, 1)));
-	return 0;
-}
-
 static char port[16];
 
 static void

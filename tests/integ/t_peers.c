@@ -11,15 +11,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-static void
-reset(int fd)
-{
-	struct linger l = {1, 0};
-
-	EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
-	EXPECT_EQ(weft_close_fd(fd), 0);
-}
-
 /* What other goroutines have been told, and when. */
 struct calls {
 	int fd, how;
@@ -103,7 +94,7 @@ main_reset_waits(void)
 			fill(fds[0]);
 		EXPECT(weft_go(calls, fds[0], how, &rc) > 0);
 		await_waiting(why[how], 1);
-		reset(fds[1]);
+		close_by_reset(fds[1]);
 		await(&rc);
 		if (how == WAITS_IN || how == WAITS_OUT)
 			EXPECT(rc & (POLLERR | POLLHUP));
@@ -133,7 +124,7 @@ main_reset_half(void)
 	EXPECT_EQ(weft_read(fds[1], buf, sizeof(buf)), 0);
 	EXPECT(weft_go(calls, fds[0], READS, &rc) > 0);
 	await_waiting(WF_WAIT_FD_READ, 1);
-	reset(fds[1]);
+	close_by_reset(fds[1]);
 	await(&rc);
 	EXPECT_EQ(rc, -ECONNRESET);
 	EXPECT_EQ(weft_close_fd(fds[0]), 0);
@@ -146,7 +137,7 @@ main_reset_half(void)
 	await_waiting(WF_WAIT_FD_WRITE, 1);
 	EXPECT_EQ(weft_read(fds[0], buf, 4), 4);
 	EXPECT_EQ(weft_read(fds[0], buf, 4), 0);
-	reset(fds[1]);
+	close_by_reset(fds[1]);
 	await(&rc);
 	/* after an end the kernel says EPIPE where it says ECONNRESET otherwise */
 	EXPECT(rc == -ECONNRESET || rc == -EPIPE);
@@ -198,7 +189,7 @@ main_reset_line(void)
 		fds[i] = weft_dial("tcp", addr);
 		EXPECT(fds[i] >= 0);
 		if (i % 3 == 0)
-			reset(fds[i]);
+			close_by_reset(fds[i]);
 		else if (i % 3 == 1)
 			EXPECT_EQ(weft_write(fds[i], "a", 1), 1);
 		else
@@ -325,21 +316,7 @@ serves(struct serves *a)
 	return 0;
 }
 
-struct accepts {
-	int ln;
-};
-
-static int
-accepts(struct accepts *a)
-{
-	int fd;
-
-	while ((fd = weft_accept(a->ln)) >= 0)
-		EXPECT(weft_go(serves, fd) > 0);
-	/* closed meanwhile, or just before: then the number may be another file's */
-	EXPECT(fd == -ECANCELED || fd == -EBADF || fd == -ENOTSOCK);
-	return 0;
-}
+ACCEPTS(serves)
 
 struct slow {
 	const char *addr;

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* t_timer.c: timers that start goroutines, send once, and tick; what stop and reset say is true.
    (TIME-1 to TIME-3) fence-mode */
-#include "integ/waiting.h"
+#include "integ/timerhelp.h"
 
 #include <errno.h>
-
-static int runs;
-
-static int
-counted(void)
-{
-	add(&runs, 1);
-	return 0;
-}
-
-static void
-await_runs(int n)
-{
-	while (load(&runs) < n)
-		EXPECT_EQ(weft_sleep(50 * WEFT_US), 0);
-}
 
 TEST(timers_need_a_runtime)
 {

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* t_timerrace.c: timers in order, moved and stopped by many at once, at the ends of the range of time.
    (TIME-1 to TIME-3, TIMER-3) fence-mode */
-#include "integ/waiting.h"
+#include "integ/timerhelp.h"
 
 #include <errno.h>
-
-static int runs;
-
-static int
-counted(void)
-{
-	add(&runs, 1);
-	return 0;
-}
-
-static void
-await_runs(int n)
-{
-	while (load(&runs) < n)
-		EXPECT_EQ(weft_sleep(50 * WEFT_US), 0);
-}
 
 /* ---- in the order of their times, with doubles and zero */
 

@@ -51,15 +51,6 @@ echo_once(int fd, int v)
 	EXPECT_EQ(got, v);
 }
 
-__attribute__((unused)) static void
-close_by_reset(int fd)
-{
-	struct linger l = {1, 0};
-
-	EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
-	EXPECT_EQ(weft_close_fd(fd), 0);
-}
-
 /* ---- limits, and a listener before there is a runtime */
 
 __attribute__((unused)) static void
@@ -169,21 +160,7 @@ churner(struct churner *a)
 	return 0;
 }
 
-struct accepts {
-	int ln;
-};
-
-static int
-accepts(struct accepts *a)
-{
-	int fd;
-
-	while ((fd = weft_accept(a->ln)) >= 0)
-		EXPECT(weft_go(serve, fd) > 0);
-	/* closed meanwhile, or just before: then the number may be another file's */
-	EXPECT(fd == -ECANCELED || fd == -EBADF || fd == -ENOTSOCK);
-	return 0;
-}
+ACCEPTS(serve)
 
 struct churn {
 	int n;
