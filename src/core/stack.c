@@ -10,7 +10,7 @@ enum {
 	CHUNK_SLOTS_MIN = 64,    /* slots of the first mapping; each next one doubles ... */
 	CHUNK_SLOTS_MAX = 16384, /* ... up to this */
 	DEPOT_MAX = 1 << 24,     /* slots of a class the depot can hold: address space only */
-	DEPOT_WARM = 4096,       /* free slots that keep their pages; more give them back */
+	DEPOT_WARM = 65536,      /* free slots that keep their pages, until they are trimmed */
 	KEEP_BYTES = 16384,      /* pages below this depth go back before a slot is pooled */
 	TRIM_KEEP = 64,          /* free slots that keep their pages when trimmed */
 	CREDIT_BATCH = 64,       /* promises a P fetches at once */
@@ -362,6 +362,16 @@ wf_stack_used(void *slot, int class)
 	return 0;
 }
 
+/* Was it used deeper than we keep? One page tells, unless a large frame has stepped over it. */
+static bool
+is_deep(void *slot, int class)
+{
+	unsigned char in;
+	char *below = (char *)slot + wf_stack_bytes(class) - KEEP_BYTES - page;
+
+	return os_resident(below, 1, &in) == 0 && (in & 1);
+}
+
 /* Pages of a pooled slot: deep ones always go back, all of them if the depot is well filled. */
 static void
 cool(void *slot, int class, bool all)
@@ -370,7 +380,7 @@ cool(void *slot, int class, bool all)
 
 	if (all)
 		os_discard((char *)slot + guard, bytes - guard);
-	else if (bytes - guard > KEEP_BYTES && wf_stack_used(slot, class) > KEEP_BYTES)
+	else if (bytes - guard > KEEP_BYTES && is_deep(slot, class))
 		os_discard((char *)slot + guard, bytes - guard - KEEP_BYTES);
 }
 
