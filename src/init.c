@@ -20,6 +20,7 @@
 #include "wait/chan.h"
 #include "wait/fd.h"
 #include "wait/local.h"
+#include "wait/locks.h"
 #include "wait/time.h"
 #include "wait/waitq.h"
 #include "wait/wg.h"
@@ -434,6 +435,7 @@ end_run(struct wf_m *m)
 	wf_fds_flush(m);
 	wf_signals_flush();
 	wf_waitq_flush(m);
+	wf_mutex_flush();
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());
 	empty_queues();

@@ -38,9 +38,9 @@ WEFT_API int weft_try_lock(struct weft_mutex *);    /* N; 1 locked, 0 not */
 WEFT_API void weft_unlock(struct weft_mutex *);     /* N */
 
 /* The short ways: a free mutex is locked, and one that nobody waits for unlocked, by one atomic
-   instruction in the caller. It guesses what the word is: to read it first takes longer. The word
-   then holds an address of the caller's frame: enough to find out, in a report, which goroutine has
-   it. */
+   instruction in the caller. It guesses what the word is, for to read it first takes longer; unless
+   somebody waits for some mutex, for then the guess is often wrong. The word then holds an address of
+   the caller's frame: enough to find out, in a report, which goroutine has it. */
 WEFT_API int weft_lock_slow_(struct weft_mutex *, uint64_t here);
 WEFT_API void weft_unlock_slow_(struct weft_mutex *);
 #define WEFT_HERE_ ((uint64_t)(uintptr_t)__builtin_frame_address(0) & ~UINT64_C(15))
@@ -51,14 +51,16 @@ weft_lock(struct weft_mutex *mx)
 {
 	uint64_t w = 0;
 
-	if (__builtin_expect(!__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED), 1) &&
-	    (__builtin_expect(__atomic_compare_exchange_n(&mx->word_, &w, WEFT_HERE_, 0,
-							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
-			      1) ||
-	     (w <= 7 && /* free: no holder stands above the flags */
-	      __atomic_compare_exchange_n(&mx->word_, &w, w | WEFT_HERE_, 0, __ATOMIC_ACQUIRE,
-					  __ATOMIC_RELAXED))))
-		return 0;
+	if (__builtin_expect(__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED) != 0, 0))
+		return weft_lock_slow_(mx, WEFT_HERE_);
+	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0, 0))
+		w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
+	while (w <= 7) /* free: no holder stands above the flags */
+		if (__builtin_expect(__atomic_compare_exchange_n(&mx->word_, &w, w | WEFT_HERE_, 0,
+								 __ATOMIC_ACQUIRE,
+								 __ATOMIC_RELAXED),
+				     1))
+			return 0;
 	return weft_lock_slow_(mx, WEFT_HERE_);
 }
 
@@ -67,14 +69,14 @@ weft_unlock(struct weft_mutex *mx)
 {
 	uint64_t w = WEFT_HERE_, flags;
 
-	if (__builtin_expect(__atomic_compare_exchange_n(&mx->word_, &w, 0, 0, __ATOMIC_RELEASE,
-							 __ATOMIC_RELAXED),
-			     1))
-		return;
-	flags = w ^ WEFT_HERE_;           /* if we have it ... */
-	if ((flags != 2 && flags != 3) || /* ... and somebody is awake for it already */
-	    !__atomic_compare_exchange_n(&mx->word_, &w, flags, 0, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
+	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0, 0))
+		w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
+	flags =
+	    w ^ WEFT_HERE_; /* if we have it: 0: nobody waits; 2 and 3: somebody is awake for it */
+	if (__builtin_expect(flags > 3 || flags == 1 ||
+				 !__atomic_compare_exchange_n(&mx->word_, &w, flags, 0,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED),
+			     0))
 		weft_unlock_slow_(mx);
 }
 #endif

@@ -111,6 +111,8 @@ wf_mutex_unlock_fast(struct weft_mutex *mx)
 /* ---- in the runtime */
 /* 0; or -errno, and it is not locked: what the scopes say, or -ENOTSUP: the run is over. */
 int wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here);
+/* The end of a run: nobody of it waits for a mutex any more. */
+void wf_mutex_flush(void);
 /* Any thread; fatal if it is not locked. */
 void wf_mutex_unlock(struct wf_m *m, struct weft_mutex *mx);
 

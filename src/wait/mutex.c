@@ -31,6 +31,21 @@ enum {
 	NAP_NS = 50000,
 };
 
+WF_EXPORT uint32_t
+    weft_mutex_waits_word; /* how many sleep for a mutex: a hint for the short ways */
+
+static void
+count_wait(int n)
+{
+	at_add_rlx((wf_a32 *)&weft_mutex_waits_word, (uint32_t)n); /* rlx: a hint */
+}
+
+void
+wf_mutex_flush(void)
+{
+	at_store_rlx((wf_a32 *)&weft_mutex_waits_word, 0); /* rlx: those that were left are gone */
+}
+
 /* One that wants the mutex. */
 struct wants {
 	uint64_t me; /* as holder */
@@ -155,7 +170,9 @@ wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here
 		if (!must_wait(mx, b, &x))
 			break;
 		wf_at_link(*m, b, mx, &x.at, again); /* who was woken in vain stays the first */
+		count_wait(1);
 		rc = wf_at_sleep(m, &x.at, WF_WAIT_MUTEX, scoped);
+		count_wait(-1);
 		if (rc < 0)
 			return rc;
 		if (rc == WF_GIVEN) {
