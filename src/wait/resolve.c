@@ -59,33 +59,33 @@ asks(void *arg)
 	return 0;
 }
 
-/* The answer, or what the scopes of the caller say. -EAGAIN: nobody could be sent to ask. */
-static int
-ask_by_another(const struct wf_question *q, struct os_addr *out, int n)
+/* The answer, or what the scopes of the caller say, in *rc. False: nobody could be sent to ask. */
+static bool
+ask_by_another(const struct wf_question *q, struct os_addr *out, int n, int *rc)
 {
 	static struct weft_site site = {.fn = asks, .name = "name lookup", .file = "weft"};
 	static const struct weft_attr attr = {.name = "name lookup", .stack_bytes = STACK_BYTES};
 	struct question *a = malloc(sizeof(*a));
-	int rc, count = 0;
+	int count = 0;
 
 	if (!a)
-		return -EAGAIN;
+		return false;
 	*a = (struct question){.users = {2}, .q = *q, .most = n};
 	a->answered = weft_chan_make(sizeof(int), 1, "a name lookup");
 	if (!a->answered || weft_spawn(&site, &attr, NULL, &a, sizeof(a)) < 0) {
 		weft_chan_free(a->answered);
 		free(a);
-		return -EAGAIN;
+		return false;
 	}
-	rc = weft_chan_recv(a->answered, &count);
-	if (rc == 1) {
-		rc = count;
+	*rc = weft_chan_recv(a->answered, &count);
+	if (*rc == 1) {
+		*rc = count;
 		for (int i = 0; i < count; i++)
 			out[i] = a->addr[i];
 	}
 	wf_tsan_release(a);
 	drop(a);
-	return rc;
+	return true;
 }
 
 int
@@ -93,13 +93,14 @@ wf_resolve(const struct wf_question *q, struct os_addr *out, int n)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
 	bool scoped;
-	int rc = -EAGAIN;
+	int rc;
 
 	if (!m)
 		return -ENOTSUP;
 	scoped = wf_me(m)->scope != NULL;
 	wf_leave(m);
-	if (scoped && *q->hp.host && !os_is_numeric(q->hp.host))
-		rc = ask_by_another(q, out, n < WF_ADDRS ? n : WF_ADDRS);
-	return rc == -EAGAIN ? ask(q, out, n) : rc;
+	if (scoped && *q->hp.host && !os_is_numeric(q->hp.host) &&
+	    ask_by_another(q, out, n < WF_ADDRS ? n : WF_ADDRS, &rc))
+		return rc;
+	return ask(q, out, n);
 }
