@@ -168,7 +168,8 @@ main_frozen(void)
 	weft_chan(int) out = weft_make(int, SLEEPERS);
 	struct weft_timer *ticker = weft_ticker(WEFT_MS), *funcs[8];
 	int64_t got = 77, base = weft_now() + 100 * WEFT_MS;
-	int n = 0, v, within = 0, back = 0, last = -1, seen[SLEEPERS] = {0};
+	static int n; /* outlives this function, as who counts does */
+	int v, within = 0, back = 0, last = -1, seen[SLEEPERS] = {0};
 	struct frozen f;
 
 	for (int i = 0; i < SLEEPERS; i++) /* they all end while it is frozen, or before */
@@ -299,7 +300,8 @@ main_raw_sleep(void)
 	struct timespec second = {1, 0};
 	struct weft_timer *ticker = weft_ticker(WEFT_MS), *funcs[10];
 	static int64_t value[4096];
-	int fds[2], stop = 0, n = 0;
+	static int stop, n; /* they outlive this function, as those who use them do */
+	int fds[2];
 
 	tcp_pair(fds);
 	EXPECT(weft_go(serves, fds[0]) > 0);
