@@ -360,7 +360,7 @@ main_times(void)
 static int day_looks, other_looks;
 static bool jumps;
 
-static int64_t
+__attribute__((unused)) static int64_t
 jump(void)
 {
 	return !load(&jumps) ? 0 : add(&day_looks, 1) & 1 ? 100 * 86400 : -100 * 86400;
