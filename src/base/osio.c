@@ -278,6 +278,15 @@ os_pipe(int fds[2])
 #define SEND(fd, buf, n, flags) syscall(SYS_sendto, fd, buf, n, flags, NULL, 0)
 #endif
 
+/* At the file's own position. Not every C library has them. */
+#ifdef __GLIBC__
+#define READV2(fd, iov, n, flags)  preadv2(fd, iov, n, -1, flags)
+#define WRITEV2(fd, iov, n, flags) pwritev2(fd, iov, n, -1, flags)
+#else
+#define READV2(fd, iov, n, flags)  syscall(SYS_preadv2, fd, iov, n, -1L, -1L, flags)
+#define WRITEV2(fd, iov, n, flags) syscall(SYS_pwritev2, fd, iov, n, -1L, -1L, flags)
+#endif
+
 ssize_t
 os_readv(int fd, const struct iovec *iov, int n)
 {
@@ -334,7 +343,7 @@ writev_masked(int fd, const struct iovec *iov, int n, int flags)
 	ssize_t rc;
 
 	hold_sigpipe(&old, &before);
-	rc = RETRY(pwritev2(fd, iov, n, -1, flags));
+	rc = RETRY(WRITEV2(fd, iov, n, flags));
 	drop_sigpipe(&old, rc == -EPIPE && !before);
 	return rc;
 }
@@ -346,7 +355,7 @@ writev_silent(int fd, const struct iovec *iov, int n, int flags)
 	ssize_t rc;
 
 	if (!at_load_rlx(&no_flag)) { /* rlx: only this word matters */
-		rc = RETRY(pwritev2(fd, iov, n, -1, flags | RWF_NOSIGNAL));
+		rc = RETRY(WRITEV2(fd, iov, n, flags | RWF_NOSIGNAL));
 		if (rc != -EOPNOTSUPP && rc != -EINVAL)
 			return rc;
 		if (flags == 0) /* nothing else could be meant */
@@ -371,7 +380,7 @@ ssize_t
 os_readv_now(int fd, const struct iovec *iov, int n)
 {
 	struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
-	ssize_t rc = RETRY(preadv2(fd, iov, n, -1, RWF_NOWAIT));
+	ssize_t rc = RETRY(READV2(fd, iov, n, RWF_NOWAIT));
 
 	if (rc == -EOPNOTSUPP) /* of a kind that does not know of it: perhaps a socket */
 		rc = RETRY(recvmsg(fd, &msg, MSG_DONTWAIT));
