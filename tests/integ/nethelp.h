@@ -61,14 +61,14 @@ close_by_reset(int fd)
 }
 
 /* Reads a byte, or writes more than there is room for, and tells what that returned. */
-struct one_call {
+struct read_or_write {
 	int fd;
 	bool writes;
 	int *rc;
 };
 
 __attribute__((unused)) static int
-one_call(struct one_call *a)
+read_or_write(struct read_or_write *a)
 {
 	static char much[8 << 20];
 	char c;

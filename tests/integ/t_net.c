@@ -423,8 +423,8 @@ main_reset(void)
 	EXPECT_EQ(weft_write(fds[0], &c, 1), -EPIPE);
 	EXPECT_EQ(weft_close_fd(fds[0]), 0);
 	tcp_pair(fds); /* while one reads and one writes */
-	EXPECT(weft_go(one_call, fds[0], false, &r) > 0);
-	EXPECT(weft_go(one_call, fds[0], true, &w) > 0);
+	EXPECT(weft_go(read_or_write, fds[0], false, &r) > 0);
+	EXPECT(weft_go(read_or_write, fds[0], true, &w) > 0);
 	await_waiting(WF_WAIT_FD_READ, 1);
 	await_waiting(WF_WAIT_FD_WRITE, 1);
 	close_by_reset(fds[1]);

@@ -199,7 +199,7 @@ main_reset(void)
 		pair_with_port(fds);
 		if (blocked) {
 			r = w = 1;
-			EXPECT(weft_go(one_call, fds[1], false, &r) > 0);
+			EXPECT(weft_go(read_or_write, fds[1], false, &r) > 0);
 			await_waiting(WF_WAIT_FD_READ, 1);
 		}
 		/* whatever goes to the server is answered by a reset that the server knows not of */
@@ -210,7 +210,7 @@ main_reset(void)
 			EXPECT_EQ(weft_read(fds[1], &c, 1), -ECONNRESET);
 			EXPECT_EQ(weft_write(fds[1], "x", 1), -EPIPE);
 		} else { /* one waits for data, another's data meet the reset */
-			EXPECT(weft_go(one_call, fds[1], true, &w) > 0);
+			EXPECT(weft_go(read_or_write, fds[1], true, &w) > 0);
 			while (load(&r) == 1 || load(&w) == 1)
 				weft_yield();
 			EXPECT(r == -ECONNRESET || (r == 0 && w == -ECONNRESET)); /* told once */
@@ -285,7 +285,7 @@ main_gap(void)
 	char text[128];
 
 	pair_with_port(fds);
-	EXPECT(weft_go(one_call, fds[0], false, &r) > 0);
+	EXPECT(weft_go(read_or_write, fds[0], false, &r) > 0);
 	await_waiting(WF_WAIT_FD_READ, 1);
 	snprintf(text, sizeof(text), "tcp dport %s drop", port);
 	weft_blocking rule(text);
