@@ -105,18 +105,8 @@ futex_until(wf_a32 *word, uint32_t value, int64_t until_ns)
 }
 
 #ifdef WF_TSAN
-/* TSan puts a signal off until the thread calls something that it intercepts, and our calls it does
-   not see: so strlen, before and after each sleep; and no sleep is long, for one may come between the
-   two. */
-void
-os_tsan_signals(void)
-{
-	size_t (*intercepted)(const char *) = strlen;
-
-	__asm__("" : "+r"(intercepted)); /* or the compiler would know the answer */
-	intercepted("");
-}
-
+/* A signal that TSan puts off waits for an os_tsan_signals: one before and one after each sleep; and no
+   sleep is long, for it may come between the two. */
 static int
 futex_wait(wf_a32 *word, uint32_t value, int64_t until_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t_errno.c: errno belongs to the goroutine, wherever it runs. not-tsan: errno is the thread's to it */
+/* t_errno.c: errno belongs to the goroutine, wherever it runs. */
 #include "integ/helpers.h"
 
 #include <errno.h>

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tsan.c: what ThreadSanitizer gets wrong about goroutines. It takes each for a thread; but errno
+ * stays with the thread that runs it, and our system calls it does not see. Empty in every other
+ * build.
+ */
+#include "base/sanitizer.h"
+
+#ifdef WF_TSAN
+#include "base/os.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* TSan puts a signal off until the thread calls something that it intercepts: strlen will do. */
+void
+os_tsan_signals(void)
+{
+	size_t (*intercepted)(const char *) = strlen;
+
+	__asm__("" : "+r"(intercepted)); /* or the compiler would know the answer */
+	intercepted("");
+}
+
+int __tsan_get_report_mop(void *report, unsigned long at, int *tid, void **addr, int *size,
+			  int *write, int *atomic, void **trace, unsigned long traces);
+WF_EXPORT bool
+wf_tsan_on_report(void *report, bool suppressed) __asm__("_ZN6__tsan8OnReportEPKNS_10ReportDescEb");
+
+/* TSan asks here before it prints, by this name of its own: __tsan::OnReport. Two goroutines that
+   one thread runs in turn use the same errno, and it is saved and restored for each (SELF-1): no
+   race. The first access of a report is by the caller. */
+bool
+wf_tsan_on_report(void *report, bool suppressed)
+{
+	int tid, size, write, atomic;
+	void *addr, *trace[1];
+
+	if (!__tsan_get_report_mop(report, 0, &tid, &addr, &size, &write, &atomic, trace, 1))
+		return suppressed;
+	return suppressed || (uintptr_t)addr - (uintptr_t)&errno < sizeof(errno);
+}
+#endif
