@@ -78,6 +78,9 @@ enum wf_mutant_id {
 	MUT_POLL_CLOSE_EARLY,   /* a descriptor is closed while it is in use */
 	MUT_POLL_FINISH_BLIND, /* the end of a descriptor does not see that its number came again */
 	MUT_POLL_JOIN_SILENT,  /* a thread stands in line, and nobody goes to look */
+	MUT_GATHER_SILENT,     /* goroutines are laid down, and need_spinning is not set */
+	MUT_GATHER_BLIND,      /* a spinner leaves without a look at what others have */
+	MUT_GATHER_PARTS_MUTE, /* who has kept its work shares it again and tells nobody */
 	MUT_DEAD_NO_FIRING,    /* the deadlock check forgets what is in somebody's hands */
 };
 

@@ -154,6 +154,24 @@ struct wf_stack_cache {
 	void *slot[WF_STACK_CACHE];
 };
 
+/* What a P knows since it took goroutines of another: gather.c. */
+struct wf_apart {
+	struct wf_p *home; /* whose; NULL: nobody's */
+	bool settled;      /* the first window is over */
+	int64_t since;
+	uint64_t uses;    /* of channels, by all */
+	uint32_t bounces; /* its own */
+};
+
+/* atomic: written by the holder, and by who gathers here */
+struct wf_keep {
+	wf_a32 state;             /* 0: it shares with everybody */
+	wf_a64 until;             /* then it parts; while it shares: no trial before */
+	wf_a64 since, uses;       /* the last look */
+	wf_a64 before, before_ns; /* how it was apart */
+	int64_t next_ns, part_ns; /* holder only: how long next time */
+};
+
 struct wf_p {
 	struct wf_runq runq;
 	struct wf_forkq forkq;
@@ -164,22 +182,25 @@ struct wf_p {
 	bool fair_fork;
 	bool pin_turn;   /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
+	wf_a64 n_uses;   /* atomic: sections in channels */
 	uint32_t chain;  /* runnext runs in a row */
 	uint32_t urgent_runs; /* urgent turns in a row: PRIO-2 */
-	uint32_t bounces;     /* objects that another P had used last: see learn_grace */
+	uint32_t bounces;     /* uses of what another P had used last: gather.c, learn_grace */
+	struct wf_apart apart;
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
 	struct wf_m *last_m;   /* P-to-M affinity: under sched.lock */
 	uint32_t stack_sample; /* deaths until the next stack measurement */
 
 	/* atomic: written by the holder, read by all */
-	wf_a32 tick;      /* schedules; a slice that is inherited does not count */
-	wf_a32 state;     /* enum wf_pstate */
-	wf_a32 safepoint; /* a function waits to be run on this P */
-	wf_a8 lone_local; /* the last lone G was run here, not stolen: see wf_submit */
-	wf_aptr m;        /* the holder */
+	wf_a32 tick;         /* schedules; a slice that is inherited does not count */
+	wf_a32 state;        /* enum wf_pstate */
+	wf_a32 safepoint;    /* a function waits to be run on this P */
+	wf_a8 lone_local;    /* the last lone G was run here, not stolen: see wf_submit */
+	struct wf_keep keep; /* what it has is not for others: gather.c */
+	wf_aptr m;           /* the holder */
 	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes,
-	    n_spins, n_futexes, n_overflows, n_retakes, n_handoffs;
+	    n_spins, n_futexes, n_overflows, n_retakes, n_handoffs, n_gathers;
 
 	wf_a64 spared; /* the turn, by n_switches, that urgent work does not cut short: PRIO-2 */
 	struct wf_heap timers; /* of those who were here when they armed them */

@@ -122,12 +122,13 @@ say_p(const struct wf_p *p)
 	add_id("m", m ? (int64_t)m->id : -1);
 	wf_sink_say(&trace.out,
 		    " runqsize=%u gfreecnt=%u timerslen=%u switches=%llu steals=%llu stolen=%llu "
-		    "retakes=%llu",
+		    "retakes=%llu gathers=%llu",
 		    queued(p), p->cache.gfree_count, p->timers.n,
 		    (unsigned long long)at_load_rlx(&p->n_switches),
 		    (unsigned long long)at_load_rlx(&p->n_steals),
 		    (unsigned long long)at_load_rlx(&p->n_stolen),
-		    (unsigned long long)at_load_rlx(&p->n_retakes));
+		    (unsigned long long)at_load_rlx(&p->n_retakes),
+		    (unsigned long long)at_load_rlx(&p->n_gathers));
 }
 
 static void

@@ -25,12 +25,14 @@
  *
  * IDLE-1: after a submit returns, the G is run, or an M is spinning or about to re-check, or all
  *         Ps are busy and need_spinning is set; or it is the lone runnext of a P that has run its
- *         last ones itself (p->lone_local), and the monitor wakes somebody if it stays.
+ *         last ones itself (p->lone_local), and the monitor wakes somebody if it stays; or it is at
+ *         a P that keeps its work (GATH-1).
  * IDLE-2: a set idle bit means that nobody holds the P and its queue is empty; whoever clears
  *         the bit holds the P.
  * IDLE-3: nmspinning counts the Ms with m->spinning, and those being started so.
  * IDLE-4: the last M to stop spinning because it found work wakes the next one.
  */
+#include "sched/gather.h"
 #include "sched/sched.h"
 
 enum {
@@ -64,6 +66,7 @@ wf_idle_put(struct wf_p *p)
 	mask_of(p->id, &word, &bit);
 	CHECK(wf_p_empty(p));               /* IDLE-2 */
 	at_store_rlx(&p->state, WF_P_IDLE); /* rlx: published by the bit */
+	at_store_rlx(&p->keep.state, 0);    /* rlx: it has nothing to keep */
 	wf_trace(WF_TR_P, WF_P_IDLE, p);
 	at_add_acqrel(&wf_sched.npidle, 1); /* acqrel: only a count */
 	/* acqrel: all we did with the P is visible to the next holder */
@@ -260,7 +263,7 @@ wf_spin_found(struct wf_m *m)
 	m->spin_misses = 0;
 	was = at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
 	CHECK(was > 0);
-	if (was == 1 && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
+	if (was == 1 && !wf_gather_keeps(wf_m_p(m)) && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
 		wf_wake_one(m); /* IDLE-4 */
 }
 
@@ -357,4 +360,15 @@ wf_idle_drop(struct wf_m *m)
 	    look_again(m)) /* rlx: fenced */
 		return false;
 	return true;
+}
+
+/* After a drop: work is queued that home, if it runs, will come by. GATH-2 */
+void
+wf_idle_entrust(struct wf_m *m, const struct wf_p *home)
+{
+	if (!WF_MUTANT(MUT_GATHER_SILENT))
+		at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: the fence orders it */
+	fence_seq();                                      /* pairs with home's wf_idle_drop */
+	if (at_load_rlx(&home->state) != WF_P_RUNNING)    /* rlx: fenced */
+		look_again(m);
 }

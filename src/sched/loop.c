@@ -5,6 +5,7 @@
  * LOOP-1: on g0, in_rt is 1 and m->g is NULL.
  * LOOP-2: an M looks for work only with a P; without one it sleeps (thread.c).
  */
+#include "sched/gather.h"
 #include "sched/netpoll.h"
 #include "sched/pin.h"
 #include "sched/switch.h"
@@ -109,8 +110,13 @@ find_runnable(struct wf_m *m, bool *inherit)
 			wf_safepoint_run(p);
 		if (unlikely(wf_heap_next(&p->timers) != WF_NEVER))
 			wf_timers_run_own(m, p);
-		if (unlikely(p->fair == 0))
+		if (unlikely(p->fair == 0)) {
 			wf_netpoll_tick(m);
+			if (unlikely(wf_gather_keeps(p)))
+				wf_gather_tick(m, p);
+			if (unlikely(wf_gather(m, p)))
+				continue;
+		}
 		*inherit = false;
 		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
 			continue;
@@ -119,6 +125,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 		    (g = pick_urgent(p, true)))
 			return g;
 		if (others_run() && wf_netpoll(m))
+			continue;
+		if (wf_gather(m, p))
 			continue;
 		if (wf_spin_allowed(m)) {
 			wf_spin_begin(m);

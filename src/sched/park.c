@@ -261,7 +261,7 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		wf_overflow(p, &over);
 	/* A lone G that this P keeps running itself is not worth a thread: waking one takes
 	   longer. If it does stay, the monitor or a spinner finds it, and the bit is cleared. */
-	if (lone && at_load_rlx(&p->lone_local)) /* rlx: a heuristic */
+	if ((lone && at_load_rlx(&p->lone_local)) || wf_gather_keeps(p)) /* rlx: a heuristic */
 		return;
 	wf_submitted(m);
 }

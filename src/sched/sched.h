@@ -67,6 +67,7 @@ bool wf_spin_allowed(struct wf_m *m);
 bool wf_spin_needed(void);         /* work waits that nobody may be looking for */
 bool wf_spin_more(struct wf_m *m); /* wait a little for work; true: look again */
 bool wf_idle_drop(struct wf_m *m); /* drop the P; false: work turned up, P in hand again */
+void wf_idle_entrust(struct wf_m *m, const struct wf_p *home); /* what is queued, after a drop */
 
 /* proc.c: Ps */
 void wf_p_acquire(struct wf_m *m, struct wf_p *p);

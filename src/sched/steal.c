@@ -8,6 +8,7 @@
  *          (runq.h). The fork queue knows no grace: what stands there is a whole subtree.
  */
 #include "sched/steal.h"
+#include "sched/gather.h"
 #include "sched/sched.h"
 
 enum {
@@ -86,6 +87,7 @@ steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 	m->stole_ns = os_now_ns();
 	m->stole_tick = at_load_rlx(&p->tick); /* rlx: our own */
 	m->stole_bounces = p->bounces;
+	wf_gather_apart(p, victim);
 	return g;
 }
 
@@ -132,7 +134,8 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 			if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 				return NULL;
 			/* rlx: a hint; idle Ps have empty queues */
-			if (victim == p || at_load_rlx(&victim->state) != WF_P_RUNNING)
+			if (victim == p || at_load_rlx(&victim->state) != WF_P_RUNNING ||
+			    wf_gather_keeps(victim))
 				continue;
 			if ((g = steal_from(m, p, victim, pass == PASSES - 1)))
 				return g;
@@ -164,7 +167,7 @@ any_queued(bool to_take)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 
-		if (!wf_p_empty(p) && !(to_take && lone_local(p)))
+		if (!wf_p_empty(p) && !(to_take && (lone_local(p) || wf_gather_keeps(p))))
 			return true;
 	}
 	return false;

@@ -9,6 +9,7 @@
 #include "arch/ctx.h"
 #include "base/sanitizer.h"
 #include "core/stack.h"
+#include "sched/gather.h"
 #include "sched/sched.h"
 
 /* Holder of the P. The G gets its stack now that it first runs. */
@@ -78,7 +79,7 @@ wf_requeue(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 	wf_runq_put(&p->runq, g, &over);
 	if (unlikely(over.size > 0))
 		wf_overflow(p, &over);
-	if (at_load_rlx(&wf_sched.procs) > 1) /* rlx: as in wf_submitted */
+	if (at_load_rlx(&wf_sched.procs) > 1 && !wf_gather_keeps(p)) /* rlx: as in wf_submitted */
 		wf_submitted(m);
 }
 

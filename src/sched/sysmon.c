@@ -245,6 +245,7 @@ stands_still(struct wf_p *p)
 	if (moved || wf_p_empty(p))
 		return false;
 	at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
+	at_store_rlx(&p->keep.state, 0); /* rlx: the same; GATH-1 */
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include "wait/chan.h"
 #include "base/sanitizer.h"
 #include "core/gpool.h"
+#include "sched/gather.h"
 #include "wait/waitq.h"
 
 #include <errno.h>
@@ -13,11 +14,14 @@
 #include <string.h>
 
 #ifdef WF_TINY
-enum { PATIENCE_MIN = 1, PATIENCE_MAX = 2 };
+enum { PATIENCE_ALONE = 1, PATIENCE_MIN = 1, PATIENCE_MAX = 2, UNBIAS_BOUNCES = 1 };
 #else
 enum {
-	PATIENCE_MIN = 64,    /* uses in a row by one P before it gets the bias ... */
-	PATIENCE_MAX = 65536, /* ... four times as many after each loss: that costs up to 70 us */
+	PATIENCE_ALONE = 64, /* uses in a row by one P before it gets the bias: the only P, ... */
+	PATIENCE_MIN = 1024, /* ... one of several, ... */
+	PATIENCE_MAX =
+	    65536, /* ... four times as many after each loss: that costs up to 70 us, ... */
+	UNBIAS_BOUNCES = 16, /* ... as much as so many uses in turn: see gather.c */
 };
 #endif
 
@@ -64,8 +68,7 @@ earned(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 	if (ch->last_p != p) {
 		ch->last_p = p;
 		ch->streak = 0;
-		if (p)
-			p->bounces++;
+		wf_gather_bounced(p, 1);
 	} else if (p && !wf_sched.fenced && !(s & WF_CH_BIASED) && ++ch->streak >= ch->patience) {
 		at_store_rel(&ch->owner, p); /* rel: published by the unlock, with BIASED */
 		s |= WF_CH_BIASED;
@@ -84,10 +87,13 @@ wf_chan_lock_shared(struct wf_p *p, struct wf_chan *ch)
 		if (s & WF_CH_LOCKED)
 			;
 		else if ((s & WF_CH_BIASED) && at_load_acq(&ch->owner) != p) { /* acq: as set */
-			if (unbias(ch, &s))
+			if (unbias(ch, &s)) {
+				wf_gather_bounced(p, UNBIAS_BOUNCES);
 				return earned(p, ch, s);
+			}
+			/* acq: what the last holder did */
 		} else if (at_cas_acqrel(&ch->state, &s, s | WF_CH_LOCKED)) {
-			return earned(p, ch, s); /* acq: what the last holder did */
+			return earned(p, ch, s);
 		}
 		wf_back_off(tries);
 	}
@@ -511,8 +517,9 @@ wf_chan_new(size_t elem_bytes, size_t cap, const char *where)
 	ch = aligned_alloc(WF_CACHE_LINE, bytes);
 	if (!ch)
 		return NULL;
-	*ch = (struct wf_chan){
-	    .cap = cap, .elem_bytes = elem_bytes, .where = where, .patience = PATIENCE_MIN};
+	*ch = (struct wf_chan){.cap = cap, .elem_bytes = elem_bytes, .where = where};
+	/* rlx: as it is now; a matter of cost */
+	ch->patience = at_load_rlx(&wf_sched.procs) == 1 ? PATIENCE_ALONE : PATIENCE_MIN;
 	return ch;
 }
 

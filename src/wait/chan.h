@@ -131,8 +131,10 @@ wf_chan_unlock(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 {
 	ASSERT(!(s & WF_CH_LOCKED));
 	at_store_rel(&ch->state, s + WF_CH_VERSION); /* rel: publishes the section */
-	if (likely(p != NULL))
+	if (likely(p != NULL)) {
+		at_bump(&p->n_uses, 1);          /* rlx: a counter */
 		at_store_rel(&p->in_chan, NULL); /* rel: the section, to who takes the bias away */
+	}
 }
 
 WF_INLINE uint64_t

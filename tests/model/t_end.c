@@ -5,7 +5,7 @@
  *
  * The world is stopped. The thread calls: either the end waits until it has left the runtime,
  * or it finds OVER and touches nothing. (M-3, LEASE-3)
- * sources: src/sched/handoff.c src/sched/thread.c src/sched/pin.c src/sched/proc.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/handoff.c src/sched/thread.c src/sched/pin.c src/sched/proc.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_THREAD_C
 #include "rig.h"

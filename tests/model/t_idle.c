@@ -7,13 +7,14 @@
  * end everybody sleeps: every G must have run exactly once, and nothing may be queued (IDLE-1).
  * A submitter with a P never looks at its own queue again, as if it computed for ever, and some
  * Gs never return: so somebody else must have been woken for what is left.
- * sources: src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/prio.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/prio.c src/sched/proc.c src/sched/park.c src/sched/save.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "rig.h"
 
 #include "arch/ctx.h"
 #include "core/stack.h"
+#include "sched/gather.h"
 
 static struct {
 	unsigned ran[RIG_GS];
@@ -284,6 +285,104 @@ SCENARIO(lone_one_and_another) = {
     .threads = {{submit_next_then_ring, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
     .check_end = check_ring,
     .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+/* ---- a P lays its goroutines down for another, which runs out of work at the same time */
+
+static void
+setup_apart(void)
+{
+	setup_one_loop();
+	rig.spare[rig.spares++] = &rig.m[3];
+	rig.p[1].fair = 0;
+	rig.p[1].bounces = 1;
+	rig.p[1].apart =
+	    (struct wf_apart){.home = &rig.p[0], .settled = true, .since = os_now_ns() - 8};
+}
+
+static void
+queue_one(struct wf_p *p)
+{
+	struct wf_glist over = {0};
+
+	wf_runq_put(&p->runq, make(false), &over);
+}
+
+static void
+setup_lays_down(void)
+{
+	setup_apart();
+	queue_one(&rig.p[1]);
+}
+
+/* Home has run out of work and, as others spin, may not: it looks once and drops its P. */
+static void
+drops_unspun(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	if (wf_globq_size(&wf_globq) > 0 || !wf_idle_drop(m))
+		rig_m_main(m);
+}
+
+/* GATH-2 */
+SCENARIO(lays_down_home_drops) = {
+    .setup = setup_lays_down,
+    .threads = {{drops_unspun, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_GATHER_SILENT)},
+    .blocked_ok = true,
+};
+
+static void
+setup_spinner_gathers(void)
+{
+	setup_apart();
+	rig.p[1].fair = 4;
+	rig.m[1].spinning = true;
+	wf_sched.nmspinning.v = 1;
+}
+
+/* It counted as one who looks: who submits meanwhile wakes nobody else. */
+SCENARIO(spinner_gathers) = {
+    .setup = setup_spinner_gathers,
+    .threads = {{submit_global, &rig.m[4], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_GATHER_BLIND)},
+    .blocked_ok = true,
+};
+
+/* ---- who keeps its work submits more, and its time is over: somebody is told. GATH-1 */
+
+static void
+submit_and_tick(void *arg)
+{
+	struct wf_m *m = arg;
+	struct wf_p *p = wf_m_p(m);
+
+	wf_m_set(m);
+	wf_submit(m, p, make(false), false);
+	wf_gather_tick(m, p);
+}
+
+static void
+setup_keeps(void)
+{
+	setup_one_loop();
+	rig.spare[rig.spares++] = &rig.m[3];
+	rig.p[0].keep.state.v = 1;
+	rig.p[0].keep.since.v = (uint64_t)(os_now_ns() - 8);
+	rig.p[0].keep.before.v = 1000;
+	rig.p[0].keep.before_ns.v = 1;
+}
+
+SCENARIO(keeps_and_parts) = {
+    .setup = setup_keeps,
+    .threads = {{submit_and_tick, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_GATHER_PARTS_MUTE)},
     .blocked_ok = true,
 };
 

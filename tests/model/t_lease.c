@@ -7,7 +7,7 @@
  * at once, or two that nothing orders, are a violation (GMP-1, LEASE-2 to LEASE-5). At the end
  * the preempt word counts the Ms that are urged or without their P, and nothing else.
  * A switch to g0 and back is a loop here: give the P to a stopper, wait for an idle one.
- * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/handoff.c src/sched/stw.c src/sched/proc.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/core/globq.c src/base/lock.c tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #include "rig.h"
 

@@ -8,7 +8,7 @@
  * object is gone as soon as its last user may end it. The clock is a choice wherever a mutex reads
  * it. (MTX-1 to MTX-4, RW-1 to RW-4, COND-1 to COND-3, SEM-1 to SEM-3, ONCE-1, ONCE-2, BAR-1, BAR-2,
  * SYNC-1)
- * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_now_ns,--unresolved-symbols=ignore-all
+ * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_now_ns,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "parties.h"

@@ -7,7 +7,7 @@
  * winner readies it, while Ms without work look for some: it may go on elsewhere before its old
  * M has looked up. It must resume once, on a context that was saved, with all its former self
  * did in view (PARK-1 to PARK-3, GST-1, GST-2, CLAIM-1, CLAIM-2).
- * sources: src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
+ * sources: src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "rig.h"

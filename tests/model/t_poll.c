@@ -6,7 +6,7 @@
  * Nobody waits for bytes that are there, one of several wakers wins, turns are passed on, a late
  * event means nothing, and a break reaches the one it is meant for.
  * (POLL-1 to POLL-4, FD-1 to FD-3, NETP-1, NETP-2)
- * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c src/sched/netpoll.c src/sched/deadlock.c src/core/poll.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/blocking.c src/sched/idle.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_close_fd,--unresolved-symbols=ignore-all
+ * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c src/sched/netpoll.c src/sched/deadlock.c src/core/poll.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/blocking.c src/sched/idle.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_close_fd,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #define RIG_TIMERS_C

@@ -6,7 +6,7 @@
  * goroutine's birth and death call. Nobody sleeps for ever, a wait that was cancelled says so, one
  * that was not does not, and a group or wait group is gone as soon as its owner has seen its end.
  * (SCOPE-1 to SCOPE-3, GROUP-1, GROUP-2, WAIT-2, WAIT-4, WG-1, WG-2)
- * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=wf_spawn,--unresolved-symbols=ignore-all
+ * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=wf_spawn,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "parties.h"

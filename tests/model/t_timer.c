@@ -7,7 +7,7 @@
  * the scenario says so. Parties are plain threads. Nobody sleeps for ever who has a time, a wait ends
  * once, by its value or its deadline or a cancel, and what a stop says is what happens.
  * (ATT-2, ATT-3, TIMER-4, TIME-1, TIME-2, WAIT-4)
- * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/prio.c src/sched/steal.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--unresolved-symbols=ignore-all
+ * sources: tests/model/mark.c src/wait/?*.c src/sched/timers.c tests/model/mark.c src/core/timer.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/prio.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #define RIG_TIMERS_C

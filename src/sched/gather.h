@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.h: goroutines that are faster together on one P; see gather.c. */
+#ifndef WF_SCHED_GATHER_H
+#define WF_SCHED_GATHER_H
+
+#include "core/gmp.h"
+
+enum {
+#if defined(WF_TINY) || defined(WF_TORTURE)
+	WF_GATHER_FEW = 1,
+	WF_GATHER_MANY = 1,
+#else
+	WF_GATHER_FEW =
+	    16, /* bounces that are no accident: looked at when the P is out of work, ... */
+	WF_GATHER_MANY = 64, /* ... or so many, and it is looked at while there is more */
+#endif
+};
+
+void wf_gather_apart(struct wf_p *p, struct wf_p *home); /* p took goroutines of home's */
+bool wf_gather_here(struct wf_m *m, struct wf_p *p);
+void wf_gather_tick(struct wf_m *m, struct wf_p *p);
+
+/* Any M: what is queued at p is for p alone, for now. GATH-1 */
+WF_INLINE bool
+wf_gather_keeps(const struct wf_p *p)
+{
+	return at_load_rlx(&p->keep.state) != 0; /* rlx: a heuristic */
+}
+
+/* Holder, or p is NULL: it has used an object that another P had used last. */
+WF_INLINE void
+wf_gather_bounced(struct wf_p *p, uint32_t weight)
+{
+	if (!p)
+		return;
+	p->bounces += weight;
+	if (p->bounces % WF_GATHER_MANY < weight)
+		p->fair = 0; /* g0 has a look */
+}
+
+/* Holder, on g0. True: the P is gone, look again. */
+WF_INLINE bool
+wf_gather(struct wf_m *m, struct wf_p *p)
+{
+	return p->apart.home && p->bounces - p->apart.bounces >= WF_GATHER_FEW &&
+	       wf_gather_here(m, p);
+}
+
+#endif
