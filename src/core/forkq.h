@@ -23,7 +23,7 @@
 #ifdef WF_TINY
 enum { WF_FORKQ_SIZE = 4 };
 #else
-enum { WF_FORKQ_SIZE = 256 };
+enum { WF_FORKQ_SIZE = 1024 };
 #endif
 _Static_assert((WF_FORKQ_SIZE & (WF_FORKQ_SIZE - 1)) == 0, "indices wrap by mask");
 

@@ -77,7 +77,7 @@ struct wf_g {
 	uint8_t reason; /* enum wf_reason, while it waits */
 	uint8_t save;   /* WEFT_SAVE_ bits, and one of blocking.c */
 	int16_t errno_saved;
-	uint8_t kids;  /* started for a wait group since it last waited: see wg.c */
+	uint8_t kids;  /* started since it last waited for such: see wf_learn_joins */
 	uint8_t onces; /* functions of a weft_once that it is in */
 	struct weft_site *site;
 	/* atomic */

@@ -178,9 +178,9 @@ struct wf_p {
 
 	/* holder only */
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
-	uint32_t fair; /* schedules until the next look at the global queue */
-	bool fair_fork;
-	bool pin_turn;   /* when fair is 0: pinned goroutines come first */
+	uint32_t fair;      /* schedules until the next look at the global queue */
+	uint8_t fork_turns; /* of the fork queue beside a busy ring */
+	bool pin_turn;      /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
 	wf_a64 n_uses;   /* atomic: sections in channels */
 	uint32_t chain;  /* runnext runs in a row */

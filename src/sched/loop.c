@@ -11,12 +11,14 @@
 #include "sched/switch.h"
 
 #ifdef WF_TINY
-enum { FAIR_EVERY = 4 };
+enum { FAIR_EVERY = 4, FORK_EVERY = 2, FORK_TURNS = 4 };
 #else
 enum {
-	FAIR_EVERY = 61
-}; /* schedules between looks at the global queue; prime, so that periodic
-			     spawners do not fall in step; Go's value */
+	FAIR_EVERY = 61, /* schedules between looks at the global queue; prime, so that periodic
+			    spawners do not fall in step; Go's value */
+	FORK_EVERY = 4,  /* the same at the fork queue, while the ring is busy */
+	FORK_TURNS = 32, /* of those, one is for the global queue */
+};
 #endif
 
 /* The next of the urgent class, unless it is the others' turn; with alone, if there are none. */
@@ -26,6 +28,18 @@ pick_urgent(struct wf_p *p, bool alone)
 	return unlikely(wf_globq_size(&wf_urgentq) > 0) ? wf_urgent_get(p, alone) : NULL;
 }
 
+/* A busy ring hides the fork queue: mostly it is the turn of its newest, depth first, but once of its
+   oldest, and once of the global queue. */
+static struct wf_g *
+pick_beside_ring(struct wf_p *p)
+{
+	uint32_t turn = ++p->fork_turns % FORK_TURNS;
+
+	if (turn == 0)
+		return wf_globq_get(&wf_globq);
+	return turn == FORK_TURNS / 2 ? wf_forkq_steal(&p->forkq) : wf_forkq_pop(&p->forkq);
+}
+
 static struct wf_g *
 pick_fair(struct wf_p *p)
 {
@@ -33,12 +47,11 @@ pick_fair(struct wf_p *p)
 
 	if (p->fair > 0)
 		return NULL;
-	p->fair = FAIR_EVERY;
 	p->pin_turn = true; /* the next time */
-	/* A busy ring hides the fork queue too: turn and turn about, the oldest first. */
-	p->fair_fork = !p->fair_fork;
-	if (p->fair_fork && wf_runq_len(&p->runq) > 0 && (g = wf_forkq_steal(&p->forkq)))
+	p->fair = FORK_EVERY;
+	if (wf_runq_len(&p->runq) > 0 && !wf_forkq_empty(&p->forkq) && (g = pick_beside_ring(p)))
 		return g;
+	p->fair = FAIR_EVERY;
 	return wf_globq_get(&wf_globq);
 }
 

@@ -83,8 +83,8 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 	return 0;
 }
 
-/* parent starts a goroutine for a wait group: remember for wf_learn_joins. True if goroutines of
-   this site are known to be waited for soon. */
+/* parent starts a goroutine: remember for wf_learn_joins. True if goroutines of this site are known
+   to be waited for soon. */
 WF_INLINE bool
 expects_join(struct wf_g *parent, struct weft_site *site)
 {
@@ -94,18 +94,16 @@ expects_join(struct wf_g *parent, struct weft_site *site)
 	return at_load_rlx((wf_a32 *)&site->joins_) != 0; /* rlx: a heuristic */
 }
 
-/* g is about to wait for a wait group. A few children and then a wait: that is fork-join; many:
-   a batch, which the ring serves better. */
+/* g has started goroutines and is about to wait, for a wait group or to receive. A few children, at
+   least `few`, and then a wait: that is fork-join; many: a batch, which the ring serves better. */
 void
-wf_learn_joins(struct wf_g *g)
+wf_learn_joins(struct wf_g *g, uint32_t few)
 {
-	if (g->kids > 0) {
-		wf_a32 *joins = (wf_a32 *)&g->kid_site->joins_;
-		uint32_t now = g->kids <= JOIN_KIDS_MAX;
+	wf_a32 *joins = (wf_a32 *)&g->kid_site->joins_;
+	uint32_t now = few <= g->kids && g->kids <= JOIN_KIDS_MAX;
 
-		if (at_load_rlx(joins) != now) /* rlx: a heuristic */
-			at_store_rlx(joins, now);
-	}
+	if (at_load_rlx(joins) != now) /* rlx: a heuristic */
+		at_store_rlx(joins, now);
 	g->kids = 0;
 }
 
@@ -147,8 +145,8 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
-	if (wg && p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) &&
-	    expects_join(m->g, site) && wf_forkq_push(&p->forkq, g))
+	if (p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
+	    wf_forkq_push(&p->forkq, g))
 		wf_submitted(m);
 	else
 		wf_submit(m, p, g, false);

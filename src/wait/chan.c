@@ -25,6 +25,8 @@ enum {
 };
 #endif
 
+enum { KIDS_FEW = 2 }; /* one goroutine for each value received is no fork-join */
+
 /* ---- the lock */
 
 /* It is biased to another P: takes the bias away, and LOCKED. False: look again. CHAN-5 */
@@ -286,6 +288,8 @@ wait_in(struct wf_m **m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	struct wf_chan_wait wait;
 	int rc;
 
+	if (unlikely(!sends && g->kids > 0))
+		wf_learn_joins(g, KIDS_FEW);
 	wf_waiter_init(&wait.w, g, wf_scoped(g) ? wf_claim_next(g, true) : 0);
 	wait.w.elem = elem;
 	wait.ch = ch;

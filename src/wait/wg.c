@@ -129,8 +129,8 @@ wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 	while (at_load_acq(wf_wg_word(wg)) != 0) {
 		if (may_run_children(*m, why, scoped) && wf_join_child(m, wg))
 			continue;
-		if (!(*m)->plain)
-			wf_learn_joins((*m)->g);
+		if (!(*m)->plain && (*m)->g->kids > 0)
+			wf_learn_joins((*m)->g, 1);
 		b = wf_bucket_of(wg);
 		if (!must_wait(wg, b))
 			break;
