@@ -106,6 +106,13 @@ wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 	}
 }
 
+/* Owner. g becomes runnext, which is empty: thieves do not change that. */
+static inline void
+wf_runq_fill_next(struct wf_runq *q, struct wf_g *g)
+{
+	at_store_rel(&q->next, (void *)g); /* rel: RQ-4, publishes g to a thief */
+}
+
 /* Owner. g becomes runnext; the one it kicks out goes to the tail. True if runnext was empty. */
 static inline bool
 wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
@@ -113,7 +120,7 @@ wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 	struct wf_g *old = at_load_rlx(&q->next); /* rlx: thieves only make it NULL */
 
 	if (!old) {
-		at_store_rel(&q->next, (void *)g); /* rel: RQ-4, publishes g to a thief */
+		wf_runq_fill_next(q, g);
 		return true;
 	}
 	/* acqrel: RQ-4; rmw because a thief may take the old one */

@@ -229,6 +229,19 @@ submit_apart(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	wf_submitted(m);
 }
 
+/* A G has been queued at p, the caller's; lone: there is no other. A lone G that this P keeps running
+   itself is not worth a thread: waking one takes longer. If it does stay, the monitor or a spinner
+   finds it, and the bit is cleared. */
+WF_INLINE void
+queued(struct wf_m *m, const struct wf_p *p, bool lone)
+{
+	/* rlx: heuristics; with one P, and that one ours, nobody can be idle */
+	if ((lone && at_load_rlx(&p->lone_local)) || wf_gather_keeps(p) ||
+	    at_load_rlx(&wf_sched.procs) == 1)
+		return;
+	wf_submitted(m);
+}
+
 /* A G that is RUNNABLE and in hand becomes findable; then somebody is woken if need be. */
 void
 wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
@@ -259,11 +272,16 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	}
 	if (unlikely(over.size > 0))
 		wf_overflow(p, &over);
-	/* A lone G that this P keeps running itself is not worth a thread: waking one takes
-	   longer. If it does stay, the monitor or a spinner finds it, and the bit is cleared. */
-	if ((lone && at_load_rlx(&p->lone_local)) || wf_gather_keeps(p)) /* rlx: a heuristic */
-		return;
-	wf_submitted(m);
+	queued(m, p, lone);
+}
+
+/* Does g go to p's runnext, and is there room? Then wf_submit has nothing to decide. */
+WF_INLINE bool
+is_plain_next(const struct wf_m *m, const struct wf_p *p, const struct wf_g *g)
+{
+	return likely(p && !(g->flags & (WF_G_THREAD | WF_G_CLASSES | WF_G_PINNED)) && !m->pinned &&
+		      p->chain < CHAIN_MAX && !at_load_rlx(&p->runq.next) && /* rlx: as above */
+		      !wf_sched.randomize);
 }
 
 void
@@ -274,10 +292,14 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 	wf_tsan_release(g);
 	wf_g_readied(g); /* PARK-3, CLAIM-2, GST-2: its CHECK finds a second waker */
 	wf_count(p, n_readies, 1);
-	if (unlikely(g->flags & WF_G_THREAD))
+	if (is_plain_next(m, p, g)) {
+		wf_runq_fill_next(&p->runq, g);
+		queued(m, p, wf_runq_len(&p->runq) == 0);
+	} else if (g->flags & WF_G_THREAD) {
 		wf_note_wake(&container_of(g, struct wf_m, thread_g)->note);
-	else
+	} else {
 		wf_submit(m, p, g, true);
+	}
 }
 
 /* Nobody else could run here: then a yield need not leave its stack. */
