@@ -27,6 +27,7 @@
 static const int64_t TRIM_NS =
     INT64_C(2000000000); /* a stack unused for this long gives its pages back */
 static const int64_t LOOK_MIN_NS = 50000, LOOK_MAX_NS = 10000000;
+static const int64_t WATCH_NS = INT64_C(10000000000);
 static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see nap */
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
@@ -56,8 +57,9 @@ static struct {
 	int64_t seen;
 	int64_t marked; /* see give_back */
 	bool trims, trimmed;
-	int64_t busy_ns; /* the last look that found that somebody had run */
-	uint32_t still;  /* looks since then */
+	int64_t busy_ns;            /* the last look that found that somebody had run */
+	int64_t watch_at, watch_ns; /* see watch_for_deadlock */
+	uint32_t still;             /* looks since then */
 	bool said_full;
 	uint32_t urgent; /* Ps that this look may still take for urgent goroutines */
 } mon;
@@ -385,6 +387,19 @@ give_back(int64_t now)
 		mon.trims = wf_stack_trim(TRIM_SLOTS) > 0;
 }
 
+/* A thread of the program on its way out may have hidden a deadlock when the last M went to sleep: it
+   is looked for again, less and less often. */
+static void
+watch_for_deadlock(int64_t now)
+{
+	if (now < mon.watch_at || !all_idle())
+		return;
+	mon.watch_at = now + mon.watch_ns;
+	mon.watch_ns *= 2;
+	wf_lock(&wf_sched.lock);
+	wf_m_unlock_and_check();
+}
+
 /* All Ps are idle, and nobody has run for a while. True: somebody took a P while it slept. */
 static bool
 rest(int64_t now)
@@ -396,7 +411,9 @@ rest(int64_t now)
 	mon.trimmed = true;
 	if (mon.trims)
 		return deep_sleep(LOOK_MAX_NS);
-	return deep_sleep(wf_stack_warm() ? TRIM_NS : -1);
+	if (wf_stack_warm())
+		return deep_sleep(TRIM_NS);
+	return deep_sleep(mon.watch_at > now ? mon.watch_at - now : LOOK_MAX_NS);
 }
 
 /* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
@@ -423,6 +440,15 @@ until_timer(int64_t delay)
 	return left < LOOK_MIN_NS ? LOOK_MIN_NS : left < delay ? left : delay;
 }
 
+static void
+begin_busy(int64_t now)
+{
+	mon.busy_ns = now;
+	mon.trimmed = false;
+	mon.watch_at = now + TRIM_NS; /* when it is awake all the same: see rest */
+	mon.watch_ns = WATCH_NS;
+}
+
 static bool
 look(int64_t now, int64_t slept)
 {
@@ -439,17 +465,25 @@ look(int64_t now, int64_t slept)
 	did = wf_idle_age(mon.m, now);
 	did |= wake_for_waiting_work();
 	did |= retake(now);
-	if (did || mon.still == 0) {
-		mon.busy_ns = now;
-		mon.trimmed = false;
-	}
+	if (did || mon.still == 0)
+		begin_busy(now);
+	else
+		watch_for_deadlock(now);
 	return did;
+}
+
+static bool
+may_rest(void)
+{
+	return mon.still >= STILL_LOOKS && all_idle() && !wf_watch_hook &&
+	       !at_load_rlx(&wf_sched.starved); /* rlx: as set at this look */
 }
 
 static void *
 monitor_main(void *arg)
 {
 	int64_t delay = LOOK_MIN_NS;
+	bool rested = false;
 	int quiet = 0;
 
 	(void)arg;
@@ -463,8 +497,11 @@ monitor_main(void *arg)
 	mon.seen = os_now_ns();
 	while (!at_load_acq(&mon.stop)) { /* acq: final */
 		int64_t pause = until_timer(delay);
-		bool hurry = nap(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(pause) : pause);
+		bool hurry = false;
 
+		if (!rested)
+			hurry = nap(unlikely(wf_watch_hook != NULL) ? wf_watch_hook(pause) : pause);
+		rested = false;
 		if (look(os_now_ns(), delay))
 			quiet = 0;
 		else if (hurry)
@@ -478,11 +515,11 @@ monitor_main(void *arg)
 			delay = LOOK_MIN_NS;
 		else if (delay < LOOK_MAX_NS)
 			delay = delay * 2 < LOOK_MAX_NS ? delay * 2 : LOOK_MAX_NS;
-		else if (mon.still >= STILL_LOOKS && all_idle() && !wf_watch_hook &&
-			 !at_load_rlx(&wf_sched.starved) && /* rlx: as set at this look */
-			 rest(mon.seen)) {
+		else if (may_rest() && rest(mon.seen)) {
 			quiet = QUIET_LOOKS - HURRY_LOOKS;
 			delay = LOOK_MIN_NS;
+		} else {
+			rested = os_now_ns() - mon.seen >= LOOK_MAX_NS;
 		}
 	}
 	stop_watching();
@@ -506,7 +543,7 @@ wf_monitor_start(void)
 	at_store_rlx(&wf_sched.coarse_ns, (uint64_t)os_now_ns()); /* rlx: as above */
 	mon.said_full = false;
 	mon.still = 0;
-	mon.busy_ns = os_now_ns();
+	begin_busy(os_now_ns());
 	mon.m = wf_m_alloc(true);
 	if (!mon.m)
 		return -ENOMEM;

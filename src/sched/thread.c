@@ -402,10 +402,21 @@ wf_m_unlock_and_check(void)
 		wf_deadlock_report(seq);
 }
 
+/* More threads than Ps and a few: those that nobody has used for a while end. */
+static bool
+are_too_many(void)
+{
+	wf_assert_held(&wf_sched.lock);
+	/* rlx: a limit */
+	return wf_sched.nm - wf_sched.npinned > at_load_rlx(&wf_sched.procs) + 2;
+}
+
 /* On g0, without a P. Sleep until handed one; false: the thread must end. */
 bool
 wf_m_stop(struct wf_m *m)
 {
+	bool too_many;
+
 	ASSERT(!m->spinning && wf_m_p(m) == NULL);
 	for (;;) {
 		wf_lock(&wf_sched.lock);
@@ -420,24 +431,20 @@ wf_m_stop(struct wf_m *m)
 			return true;
 	}
 	idle_link(m);
+	too_many = are_too_many();
 	wf_m_unlock_and_check();
 	wf_attend_recheck();
-	/* Each time longer: who is not too many now will hardly be. */
-	for (int64_t ns = wf_sched.reap_ns; !wf_note_sleep(&m->note, ns, &m->futexes); ns *= 2) {
-		bool end, first;
+	if (!wf_note_sleep(&m->note, too_many ? wf_sched.reap_ns : -1, &m->futexes)) {
+		bool end;
 
 		wf_lock(&wf_sched.lock);
-		/* rlx: a limit */
-		end = m->idle && wf_sched.nm - wf_sched.npinned > at_load_rlx(&wf_sched.procs) + 2;
-		first = wf_sched.idle_ms == m;
+		end = m->idle && are_too_many();
 		if (end)
 			idle_unlink(m);
-		if (first) /* a thread on its way out may have hidden a deadlock: one looks again */
-			wf_m_unlock_and_check();
-		else
-			wf_unlock(&wf_sched.lock);
+		wf_unlock(&wf_sched.lock);
 		if (end)
 			return false;
+		wf_note_sleep(&m->note, -1, &m->futexes);
 	}
 	wf_note_clear(&m->note);
 	if (!m->nextp)
