@@ -548,7 +548,7 @@ main_after(void)
 	EXPECT_EQ(weft_select(WEFT_AFTER(INT64_MIN), WEFT_RECV(full, &v)), 1); /* it was ready */
 	EXPECT_EQ(v, 0);
 	EXPECT_EQ(weft_select(WEFT_AFTER(0), WEFT_SEND(full, 0)), 1);
-	EXPECT_EQ(weft_select(WEFT_AFTER(WEFT_US), WEFT_DEFAULT), 1);
+	EXPECT_EQ(weft_select(WEFT_AFTER(WEFT_SEC), WEFT_DEFAULT), 1);
 	EXPECT_EQ(weft_select(WEFT_RECV((weft_chan(int))NULL, NULL), WEFT_AFTER(WEFT_US)), 1);
 	weft_timeout(WEFT_MS) {
 		EXPECT_EQ(weft_select(WEFT_RECV(empty, &v), WEFT_AFTER(WEFT_US)), 1);
