@@ -19,6 +19,7 @@ enum { WF_CACHE_LINE = 64 }; /* bytes; x86-64 and the aarch64 cores in use */
 #else
 #define WF_NOCLONE __attribute__((noinline, noclone))
 #endif
+#define WF_FLATTEN      __attribute__((flatten)) /* what it calls is inlined, if it can be */
 #define WF_COLD         __attribute__((noinline, cold))
 #define WF_INLINE       static inline __attribute__((always_inline))
 #define WF_NORETURN     __attribute__((noreturn))

@@ -328,7 +328,7 @@ wf_wait_for_ever(struct wf_m **m, enum wf_reason why)
    whole of it, and the end of the call. One function, and one frame, for both directions: the
    processor predicts a return by the calls made last, and after a switch those were made by the
    peer. */
-static WF_NOCLONE int
+static WF_NOCLONE WF_FLATTEN int
 operate(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
 	struct wf_waiter *peer;

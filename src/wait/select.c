@@ -357,8 +357,9 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 	lock_all(sel);
 	if (sel->fds > 0)
 		wf_select_lock_fds(sel);
-	rc = try_locked(*m, sel); /* SEL-2 */
-	if (rc != WF_PENDING)
+	/* SEL-2. What is biased to our P was so all along, and nobody else has been there since the
+	   look that found nothing ready. */
+	if (!sel->biased && (rc = try_locked(*m, sel)) != WF_PENDING)
 		return rc;
 	if (sel->fds > 0 && wf_select_fds_changed(sel)) { /* SEL-2 */
 		unlock_all(sel);
