@@ -369,7 +369,7 @@ wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when)
 	make_room(h);
 	if (!earlier)
 		return;
-	fence_seq(); /* the heap's earliest before the look; pairs with sleep_until */
+	fence_rmw(); /* the unlock. The heap's earliest before the look; pairs with sleep_until */
 	wf_attend_break(when);
 }
 
@@ -379,9 +379,8 @@ wf_timers_armed(struct wf_m *m, int64_t when)
 	make_room(wf_timers_mine(m));
 	if (when == WF_NEVER)
 		return;
-	/* As above, and with the idle bit of who drops a P: ATT-2. (The unlock of the heap, a
-	   read-modify-write, does it on most processors.) */
-	fence_seq();
+	/* As above, and with the idle bit of who drops a P: ATT-2 */
+	fence_rmw();
 	if (at_load_rlx(&wf_sched.attend_until) != NOBODY) /* rlx: fenced */
 		wf_attend_break(when);
 	else if (wf_idle_any())
