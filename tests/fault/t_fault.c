@@ -3,7 +3,7 @@
  * t_fault.c: each system call fails at its n-th use, once and for ever: the program ends with an
  * error code or a message that says why; it does not hang and loses no goroutine.
  */
-#include "integ/helpers.h"
+#include "fault/faulthelp.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -119,22 +119,17 @@ child(void)
 static void
 expect_survives(const char *name, int n, bool for_ever)
 {
-	static char out[65536];
-	char order[64];
-	int status;
+	int status = child_with_fault(child, name, n, for_ever);
 
-	snprintf(order, sizeof(order), "%s:%d%s", name, n, for_ever ? "+" : "");
-	setenv("WEFT_FAULT", order, 1);
-	status = test_child(child, out, sizeof(out));
-	unsetenv("WEFT_FAULT");
 	if (status == 0)
 		return;
 	/* or a documented message and status 2 */
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && test_has(out, "fatal: out of memory"))
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 &&
+	    test_has(fault_said, "fatal: out of memory"))
 		return;
-	test_fail(__FILE__, __LINE__, "WEFT_FAULT=%s: %s %d\n%s", order,
+	test_fail(__FILE__, __LINE__, "WEFT_FAULT=%s: %s %d\n%s", fault_order,
 		  WIFSIGNALED(status) ? "signal" : "status",
-		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), out);
+		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), fault_said);
 }
 
 static void

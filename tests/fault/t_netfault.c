@@ -5,6 +5,7 @@
  * hangs. An interrupted call, and one that an old kernel does not know, have no visible effect.
  */
 #define _GNU_SOURCE 1
+#include "fault/faulthelp.h"
 #include "integ/nethelp.h"
 
 #include <poll.h>
@@ -207,19 +208,15 @@ child(void)
 static void
 expect_survives(const char *name, int n, bool for_ever)
 {
-	static char out[65536];
-	char order[64];
-	int status;
+	int status = child_with_fault(child, name, n, for_ever);
 
-	snprintf(order, sizeof(order), "%s:%d%s", name, n, for_ever ? "+" : "");
-	setenv("WEFT_FAULT", order, 1);
-	status = test_child(child, out, sizeof(out));
-	unsetenv("WEFT_FAULT");
 	if (status != 0)
-		test_fail(__FILE__, __LINE__, "WEFT_FAULT=%s: status 0x%x\n%s", order, status, out);
+		test_fail(__FILE__, __LINE__, "WEFT_FAULT=%s: status 0x%x\n%s", fault_order, status,
+			  fault_said);
 	/* the fault was there, and was told */
 	if (allowed[0] && for_ever)
-		EXPECT(!test_has(out, "\n0 failures") && strncmp(out, "0 failures", 10) != 0);
+		EXPECT(!test_has(fault_said, "\n0 failures") &&
+		       strncmp(fault_said, "0 failures", 10) != 0);
 }
 
 static void
