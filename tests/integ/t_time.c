@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* t_time.c: the clock and sleep: never short, in order, ended by cancel, with and without a P.
    fence-mode */
-#include "integ/waiting.h"
+#include "integ/timerhelp.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -232,34 +232,14 @@ TEST(sleepers_wake_while_others_yield)
 	EXPECT_EQ(weft_run(main_beside_yielders), 0);
 }
 
-struct pong {
-	weft_chan(int) in, out;
-};
-
-static int
-pong(struct pong *a)
-{
-	int v;
-
-	while (weft_recv(a->in, &v) > 0)
-		if (weft_send(a->out, v + 1) < 0)
-			break;
-	weft_close(a->out);
-	return 0;
-}
-
-/* Two that only ever hand over to each other do not keep the timers of their P from others. */
+/* They do not keep the timers of their P from others. */
 static int
 main_beside_pingpong(void)
 {
-	weft_chan(int) a = weft_make(int, 0), b = weft_make(int, 0);
-
-	EXPECT(weft_go(pong, a, b) > 0);
-	EXPECT(weft_go(pong, b, a) > 0);
-	weft_send(a, 0);
+	start_pingpong();
 	for (int i = 0; i < 10; i++)
 		sleep_and_check(20 * WEFT_US);
-	return 0; /* they are dropped with the run */
+	return 0;
 }
 
 TEST(sleepers_wake_while_a_pair_takes_turns)

@@ -313,30 +313,10 @@ TEST(a_ticker_with_another_period)
 
 /* ---- beside others */
 
-struct pong {
-	weft_chan(int) in, out;
-};
-
-static int
-pong(struct pong *a)
-{
-	int v;
-
-	while (weft_recv(a->in, &v) > 0)
-		if (weft_send(a->out, v + 1) < 0)
-			break;
-	return 0;
-}
-
-/* A pair that never leaves its P to others, and one P. */
 static int
 main_starved(void)
 {
-	weft_chan(int) a = weft_make(int, 0), b = weft_make(int, 0);
-
-	EXPECT(weft_go(pong, a, b) > 0);
-	EXPECT(weft_go(pong, b, a) > 0);
-	EXPECT_EQ(weft_send(a, 0), 0);
+	start_pingpong();
 	for (int i = 0; i < 20; i++) {
 		struct weft_timer *t = weft_timer_func(WEFT_US, counted);
 
