@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* t_cancel.c: cancellation and deadlines end every kind of wait, once, and lose nothing. fence-mode */
-#include "integ/waiting.h"
+#include "integ/waitcalls.h"
 
 #include <errno.h>
 
-static weft_chan(int) empty, full; /* both of the whole file: nobody ever sends or receives there */
-static struct weft_wg never;
-
-/* ---- the kinds of wait */
-
-static int
-receives(void)
-{
-	int v;
-
-	return weft_recv(empty, &v);
-}
+/* ---- the kinds of wait: those of waitcalls.h, and */
 
 static int
 receives_nothing(void)
 {
 	return weft_recv(empty, NULL);
-}
-
-static int
-sends(void)
-{
-	return weft_send(full, 1);
 }
 
 static int
@@ -47,45 +30,9 @@ selects(void)
 }
 
 static int
-receives_nil(void)
-{
-	return weft_recv((weft_chan(int))NULL, NULL);
-}
-
-static int
-sends_nil(void)
-{
-	return weft_send((weft_chan(int))NULL, 1);
-}
-
-static int
-selects_nothing(void)
-{
-	return weft_select();
-}
-
-static int
 selects_nil(void)
 {
 	return weft_select(WEFT_RECV((weft_chan(int))NULL, NULL));
-}
-
-static int
-waits_for_wg(void)
-{
-	return weft_wg_wait(&never);
-}
-
-static int
-waits_for_children(void)
-{
-	int rc = 0;
-
-	weft_group(g, &rc) {
-		weft_go_in(g, receives);
-		weft_go_in(g, sends);
-	}
-	return rc;
 }
 
 struct keeps_slot {
@@ -138,26 +85,6 @@ static const struct kind kinds[] = {
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static void
-set_up(void)
-{
-	empty = weft_make(int, 0);
-	full = weft_make(int, 1);
-	EXPECT(empty && full);
-	EXPECT_EQ(weft_send(full, 0), 0);
-	if (!never.word_)
-		weft_wg_add(&never, 1);
-}
-
-static void
-tear_down(void)
-{
-	expect_idle(empty);
-	expect_idle(full);
-	weft_free(empty);
-	weft_free(full);
-}
-
 /* ---- every kind, by every way */
 
 struct child {
@@ -180,7 +107,7 @@ child(struct child *a)
 static int
 cancel_parked_children(void)
 {
-	set_up();
+	set_up_waits();
 	for (int k = 0; k < KINDS; k++) {
 		int results[8] = {0}, rc = 0;
 
@@ -198,7 +125,7 @@ cancel_parked_children(void)
 		EXPECT_EQ(rc, -ECANCELED); /* that is what the children returned */
 		EXPECT(!weft_cancelled());
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -210,7 +137,7 @@ TEST(cancel_ends_every_kind_of_wait)
 static int
 cancel_first(void)
 {
-	set_up();
+	set_up_waits();
 	for (int k = 0; k < KINDS; k++) {
 		int results[8] = {0}, rc = 0;
 
@@ -224,7 +151,7 @@ cancel_first(void)
 			EXPECT_EQ(results[i], -ECANCELED);
 		EXPECT_EQ(rc, -ECANCELED);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -251,7 +178,7 @@ cancels_when(struct cancels_when *a)
 static int
 body_waits(void)
 {
-	set_up();
+	set_up_waits();
 	for (int k = 0; k < KINDS; k++) {
 		for (int fails = 0; fails < 2; fails++) {
 			int rc = 1;
@@ -267,7 +194,7 @@ body_waits(void)
 			EXPECT_EQ(rc, fails ? -EIO : 0);
 		}
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -283,7 +210,7 @@ random_times(void)
 {
 	uint64_t r = test_seed();
 
-	set_up();
+	set_up_waits();
 	for (int round = 0; round < scaled(400); round++) {
 		int results[8] = {0}, rc = 0;
 
@@ -298,7 +225,7 @@ random_times(void)
 		for (int i = 0; i < 8; i++)
 			EXPECT_EQ(results[i], -ECANCELED);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -501,7 +428,7 @@ level(struct level *a)
 static int
 deep_tree(void)
 {
-	set_up();
+	set_up_waits();
 	for (int round = 0; round < 4; round++) {
 		int parked = 0, cancelled = 0;
 
@@ -517,7 +444,7 @@ deep_tree(void)
 		EXPECT_EQ(parked, 34);
 		EXPECT_EQ(cancelled, 34);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -546,7 +473,7 @@ computes(struct computes *a)
 static int
 computing_parents(void)
 {
-	set_up();
+	set_up_waits();
 	for (int round = 0; round < scaled(20); round++) {
 		int parked = 0, seen = 0;
 
@@ -559,7 +486,7 @@ computing_parents(void)
 		}
 		EXPECT_EQ(seen, 20);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -573,7 +500,7 @@ wide_tree(void)
 {
 	int parked = 0, cancelled = 0, n = scaled(2000);
 
-	set_up();
+	set_up_waits();
 	weft_group(g, NULL) {
 		for (int i = 0; i < n; i++)
 			weft_go_in(g, level, i % 3 ? 0 : 1, &parked, &cancelled);
@@ -582,7 +509,7 @@ wide_tree(void)
 		weft_cancel(g);
 	}
 	EXPECT_EQ(cancelled, n);
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -634,7 +561,7 @@ many_cancels(void)
 {
 	uint64_t r = test_seed();
 
-	set_up();
+	set_up_waits();
 	for (int round = 0; round < scaled(40); round++) {
 		struct weft_wg cancellers = {0}, top = {0};
 
@@ -649,7 +576,7 @@ many_cancels(void)
 		store(&nodes_gone, 1);
 		EXPECT_EQ(weft_wg_wait(&top), 0);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -663,7 +590,7 @@ inner_only(void)
 {
 	int outer_rc = 0, inner_rc = 0;
 
-	set_up();
+	set_up_waits();
 	weft_group(outer, &outer_rc) {
 		weft_chan(int) ch = weft_make(int, 0);
 
@@ -681,7 +608,7 @@ inner_only(void)
 		weft_free(ch);
 	}
 	EXPECT_EQ(outer_rc, 0);
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -721,7 +648,7 @@ inner(struct inner *a)
 static int
 join_is_patient(void)
 {
-	set_up();
+	set_up_waits();
 	for (int i = 0; i < scaled(100); i++) {
 		int rc = 0, left = 0;
 
@@ -738,7 +665,7 @@ join_is_patient(void)
 		EXPECT_EQ(left, 1);
 		EXPECT(rc == -ECANCELED || rc == 0);
 	}
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -932,7 +859,7 @@ expired(void)
 	weft_chan(int) ch;
 	int v = 7, ok = 5;
 
-	set_up();
+	set_up_waits();
 	ch = weft_make(int, 1);
 	weft_timeout(0) {
 		EXPECT(weft_cancelled());
@@ -957,7 +884,7 @@ expired(void)
 	weft_timeout(INT64_MIN / 2)
 		EXPECT_EQ(weft_recv(ch, &v), -ETIMEDOUT);
 	weft_free(ch);
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 
@@ -1013,7 +940,7 @@ group_in_expired(void)
 {
 	int rc = 0;
 
-	set_up();
+	set_up_waits();
 	weft_timeout(0)
 		weft_group(g, &rc) {
 			for (int i = 0; i < 5; i++)
@@ -1021,7 +948,7 @@ group_in_expired(void)
 			EXPECT_EQ(receives(), -ETIMEDOUT);
 		}
 	EXPECT_EQ(rc, -ETIMEDOUT);
-	tear_down();
+	tear_down_waits();
 	return 0;
 }
 

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* t_timeout.c: deadlines end every call that waits, not before their time, and lose nothing.
    fence-mode */
-#include "integ/waiting.h"
+#include "integ/waitcalls.h"
 
 #include <errno.h>
 
-static weft_chan(int) empty, full;
-static struct weft_wg never;
 static struct weft_mutex locked, with_cond;
 static struct weft_rwmutex written, read_locked;
 static struct weft_cond cond;
 static struct weft_sem sem;
 static struct weft_barrier barrier;
 
-/* ---- the calls that wait */
-
-static int
-receives(void)
-{
-	int v;
-
-	return weft_recv(empty, &v);
-}
-
-static int
-sends(void)
-{
-	return weft_send(full, 1);
-}
+/* ---- the calls that wait: those of waitcalls.h, and */
 
 static int
 selects(void)
@@ -49,42 +33,6 @@ static int
 selects_only_after(void)
 {
 	return weft_select(WEFT_AFTER(INT64_MAX));
-}
-
-static int
-receives_nil(void)
-{
-	return weft_recv((weft_chan(int))NULL, NULL);
-}
-
-static int
-sends_nil(void)
-{
-	return weft_send((weft_chan(int))NULL, 1);
-}
-
-static int
-selects_nothing(void)
-{
-	return weft_select();
-}
-
-static int
-waits_for_wg(void)
-{
-	return weft_wg_wait(&never);
-}
-
-static int
-joins(void)
-{
-	int rc = 0;
-
-	weft_group(g, &rc) {
-		weft_go_in(g, receives);
-		weft_go_in(g, sends);
-	}
-	return rc;
 }
 
 static int
@@ -161,7 +109,7 @@ static const struct kind {
     {"send to nil", sends_nil},
     {"empty select", selects_nothing},
     {"wait group", waits_for_wg},
-    {"end of group", joins},
+    {"end of group", waits_for_children},
     {"group limit", waits_for_a_slot},
     {"lock", locks},
     {"read lock", locks_to_read},
@@ -176,12 +124,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 static void
 set_up(void)
 {
-	empty = weft_make(int, 0);
-	full = weft_make(int, 1);
-	EXPECT(empty && full);
-	EXPECT_EQ(weft_send(full, 0), 0);
-	if (!never.word_)
-		weft_wg_add(&never, 1);
+	set_up_waits();
 	weft_lock(&locked);
 	weft_wlock(&written);
 	weft_rlock(&read_locked);
@@ -191,10 +134,7 @@ set_up(void)
 static void
 tear_down(void)
 {
-	expect_idle(empty);
-	expect_idle(full);
-	weft_free(empty);
-	weft_free(full);
+	tear_down_waits();
 	weft_unlock(&locked);
 	weft_wunlock(&written);
 	weft_runlock(&read_locked);
