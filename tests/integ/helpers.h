@@ -129,6 +129,29 @@ join_thread(pthread_t t)
 	EXPECT_EQ(pthread_join(t, NULL), 0);
 }
 
+__attribute__((unused)) static void *
+done_later(void *wg)
+{
+	usleep(50000);
+	weft_wg_done(wg);
+	return NULL;
+}
+
+/* Asleep, and only a plain thread can wake it, which takes its time. What the wait returned. */
+__attribute__((unused)) static int
+waits_for_thread(void)
+{
+	struct weft_wg wg = {0};
+	pthread_t t;
+	int rc;
+
+	weft_wg_add(&wg, 1);
+	t = start_thread(done_later, &wg);
+	rc = weft_wg_wait(&wg);
+	join_thread(t);
+	return rc;
+}
+
 /* All other goroutines have ended, or are about to: the count follows the wait group's. */
 __attribute__((unused)) static void
 expect_alone(void)

@@ -138,28 +138,6 @@ TEST(deadlock_is_reported_after_resizes)
 	}
 }
 
-static void *
-wakes_later(void *arg)
-{
-	(void)arg;
-	usleep(50000);
-	weft_wg_done(&never);
-	return NULL;
-}
-
-static int
-waits_for_thread(void)
-{
-	pthread_t t;
-	int rc;
-
-	weft_wg_add(&never, 1);
-	t = start_thread(wakes_later, NULL);
-	rc = weft_wg_wait(&never);
-	join_thread(t);
-	return rc;
-}
-
 /* DEAD-2 */
 TEST(no_report_while_a_plain_thread_exists)
 {

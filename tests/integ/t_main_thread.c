@@ -278,31 +278,10 @@ TEST(deadlock_is_seen)
 }
 
 /* One more thread in the process, which could wake somebody, is counted once. */
-static void *
-wakes_later(void *arg)
-{
-	(void)arg;
-	usleep(50000);
-	weft_wg_done(&never);
-	return NULL;
-}
-
-static int
-waits_for_a_thread(void)
-{
-	pthread_t t;
-
-	weft_wg_add(&never, 1);
-	t = start_thread(wakes_later, NULL);
-	EXPECT_EQ(weft_wg_wait(&never), 0);
-	join_thread(t);
-	return 0;
-}
-
 TEST(no_deadlock_beside_a_thread_of_the_program)
 {
 	configure(1);
-	EXPECT_EQ(weft_run(waits_for_a_thread), 0);
+	EXPECT_EQ(weft_run(waits_for_thread), 0);
 }
 
 /* ---- it loses its P like any other */
