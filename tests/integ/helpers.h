@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* helpers.h: what several test files need: sizes by build, plain threads, the process's usage. */
+/* helpers.h: what several test files need: sizes by build, plain threads, the process's usage,
+   children that must die. */
 #ifndef WEFT_TEST_HELPERS_H
 #define WEFT_TEST_HELPERS_H
 
@@ -150,6 +151,30 @@ waits_for_thread(void)
 	rc = weft_wg_wait(&wg);
 	join_thread(t);
 	return rc;
+}
+
+/* fn in a child process, which must end with status 2 and say this. All that it said. */
+__attribute__((unused)) static const char *
+expect_dies(void (*fn)(void), const char *text)
+{
+	static char out[65536];
+	int status = test_child(fn, out, sizeof(out));
+
+	EXPECT_HAS(out, text);
+	EXPECT(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 2);
+	return out;
+}
+
+/* The same, of a deadlock. The sanitizer's own threads cannot be told from the program's in a forked
+   child. */
+__attribute__((unused)) static const char *
+expect_deadlock(void (*fn)(void))
+{
+#ifdef WF_TSAN
+	SKIP("the sanitizer has threads of its own");
+#endif
+	return expect_dies(fn, "fatal: all goroutines are asleep - deadlock!");
 }
 
 /* All other goroutines have ended, or are about to: the count follows the wait group's. */

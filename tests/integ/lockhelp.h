@@ -98,14 +98,8 @@ run_fatal_fn(void)
 __attribute__((unused)) static void
 expect_fatal(int (*fn)(void), const char *text)
 {
-	static char out[65536];
-	int status;
-
 	fatal_fn = fn;
-	status = test_child(run_fatal_fn, out, sizeof(out));
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-	EXPECT_HAS(out, text);
+	expect_dies(run_fatal_fn, text);
 }
 
 /* Bytes in use on the heap; 0 where a sanitizer has replaced it. */

@@ -427,27 +427,16 @@ child_closes_nil(void)
 	weft_run(closes_nil);
 }
 
+TEST(waiting_for_a_nil_channel_is_a_deadlock)
+{
+	EXPECT_HAS(expect_deadlock(child_sends_nil), "[chan send (nil chan)]");
+	EXPECT_HAS(expect_deadlock(child_receives_nil), "[chan receive (nil chan)]");
+}
+
 static void
 expect_fatal(void (*fn)(void), const char *text, const char *more)
 {
-	static char out[16384];
-	int status = test_child(fn, out, sizeof(out));
-
-	EXPECT_HAS(out, text);
-	EXPECT_HAS(out, more);
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-}
-
-TEST(waiting_for_a_nil_channel_is_a_deadlock)
-{
-#ifdef WF_TSAN
-	SKIP("the sanitizer has threads of its own");
-#endif
-	expect_fatal(child_sends_nil, "all goroutines are asleep - deadlock!",
-		     "[chan send (nil chan)]");
-	expect_fatal(child_receives_nil, "all goroutines are asleep - deadlock!",
-		     "[chan receive (nil chan)]");
+	EXPECT_HAS(expect_dies(fn, text), more);
 }
 
 TEST(closing_a_nil_channel_is_fatal)

@@ -25,27 +25,11 @@ child_deadlock(void)
 	weft_run(all_asleep);
 }
 
-/* The sanitizer's own threads cannot be told from the program's in a forked child. */
-static void
-needs_thread_count(void)
-{
-#ifdef WF_TSAN
-	SKIP("the sanitizer has threads of its own");
-#endif
-}
-
 static void
 expect_report(void (*fn)(void))
 {
-	static char out[65536];
-	int status;
+	const char *out = expect_deadlock(fn);
 
-	needs_thread_count();
-	status = test_child(fn, out, sizeof(out));
-
-	EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
 	EXPECT_HAS(out, "goroutine 1 [wait group");
 	EXPECT_HAS(out, "t_deadlock.c:");
 	EXPECT_HAS(out, "all_asleep()");
@@ -100,15 +84,8 @@ child_after_thread(void)
 /* A joined thread may still be on the kernel's list for a moment. */
 TEST(deadlock_is_reported_right_after_a_thread_was_joined)
 {
-	static char out[65536];
-
-	needs_thread_count();
-	for (int i = 0; i < (TEST_SLOW > 1 ? 3 : 20); i++) {
-		int status = test_child(child_after_thread, out, sizeof(out));
-
-		EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
-		EXPECT_EQ(WEXITSTATUS(status), 2);
-	}
+	for (int i = 0; i < (TEST_SLOW > 1 ? 3 : 20); i++)
+		expect_deadlock(child_after_thread);
 }
 
 static int
@@ -127,15 +104,8 @@ child_resized(void)
 
 TEST(deadlock_is_reported_after_resizes)
 {
-	static char out[65536];
-
-	needs_thread_count();
-	for (int i = 0; i < 5; i++) {
-		int status = test_child(child_resized, out, sizeof(out));
-
-		EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
-		EXPECT_EQ(WEXITSTATUS(status), 2);
-	}
+	for (int i = 0; i < 5; i++)
+		expect_deadlock(child_resized);
 }
 
 /* DEAD-2 */
@@ -269,10 +239,8 @@ child_group(void)
 static void
 expect_circle(void (*fn)(void), const char *first)
 {
-	static char out[65536];
+	const char *out = expect_deadlock(fn);
 
-	needs_thread_count();
-	EXPECT_EQ(WEXITSTATUS(test_child(fn, out, sizeof(out))), 2);
 	EXPECT_HAS(out, "the circle:");
 	EXPECT_HAS(out, first);
 	EXPECT_HAS(out, ", one of them goroutine 2 (locks)");

@@ -366,13 +366,7 @@ run_exits_in_child(void)
 static void
 expect_text_and_2(void (*fn)(void))
 {
-	static char out[65536];
-	int status = test_child(fn, out, sizeof(out));
-
-	EXPECT_HAS(out, "forked child");
-	EXPECT_HAS(out, "_exit");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_dies(fn, "forked child"), "_exit");
 }
 
 TEST(goroutine_that_returns_in_a_forked_child_is_told)

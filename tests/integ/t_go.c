@@ -444,10 +444,5 @@ child_exit_outside(void)
 
 TEST(exit_outside_a_goroutine_is_fatal)
 {
-	char out[8192];
-	int status = test_child(child_exit_outside, out, sizeof(out));
-
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-	EXPECT_HAS(out, "weft_exit was called outside a goroutine");
+	expect_dies(child_exit_outside, "weft_exit was called outside a goroutine");
 }

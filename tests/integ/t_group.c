@@ -434,20 +434,18 @@ child_exits_in_a_group(void)
 /* "with an open group fatal (names its file:line)" */
 TEST(exit_in_an_open_group_is_fatal)
 {
-	static char out[16384];
+	const char *out =
+	    expect_dies(child_exits_in_a_group, "fatal: weft_exit inside the group opened at ");
 	char where[64];
-	int status = test_child(child_exits_in_a_group, out, sizeof(out)), line = 0;
+	int line = 0;
 
 	for (line = 1; line < 2000; line++) { /* where the macro stands: above this function */
 		snprintf(where, sizeof(where), "t_group.c:%d", line);
 		if (strstr(out, where))
 			break;
 	}
-	EXPECT_HAS(out, "fatal: weft_exit inside the group opened at ");
 	EXPECT_HAS(out, "t_group.c:");
 	EXPECT(line < __LINE__);
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
 }
 
 static int
@@ -758,16 +756,8 @@ child_left_by_another(void)
 
 TEST(scopes_left_out_of_order_are_fatal)
 {
-	static char out[16384];
-	int status = test_child(child_out_of_order, out, sizeof(out));
-
-	EXPECT_HAS(out, "fatal: the group opened at here:1 was left out of order");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-	status = test_child(child_left_by_another, out, sizeof(out));
-	EXPECT_HAS(out, "fatal: a scope was left out of order");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	expect_dies(child_out_of_order, "fatal: the group opened at here:1 was left out of order");
+	expect_dies(child_left_by_another, "fatal: a scope was left out of order");
 }
 
 /* ---- clean-up at the end of a block */

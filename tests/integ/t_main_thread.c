@@ -264,17 +264,7 @@ child_deadlock(void)
 
 TEST(deadlock_is_seen)
 {
-	static char out[65536];
-	int status;
-
-#ifdef WF_TSAN
-	SKIP("the sanitizer has threads of its own");
-#endif
-	status = test_child(child_deadlock, out, sizeof(out));
-	EXPECT_HAS(out, "fatal: all goroutines are asleep - deadlock!");
-	EXPECT_HAS(out, "goroutine 1 [wait group, locked to thread]");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_deadlock(child_deadlock), "goroutine 1 [wait group, locked to thread]");
 }
 
 /* One more thread in the process, which could wake somebody, is counted once. */

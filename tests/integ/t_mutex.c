@@ -606,12 +606,7 @@ unlock_outside(void)
 
 TEST(unlock_of_unlocked_is_fatal_outside_a_run_too)
 {
-	char out[4096];
-	int status = test_child(unlock_outside, out, sizeof(out));
-
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-	EXPECT_HAS(out, "unlock of an unlocked mutex");
+	expect_dies(unlock_outside, "unlock of an unlocked mutex");
 }
 
 static int

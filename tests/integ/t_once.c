@@ -248,12 +248,7 @@ two_runs(void)
 /* ONCE-3 */
 TEST(function_that_was_dropped_with_its_run_is_fatal)
 {
-	char out[16384];
-	int status = test_child(two_runs, out, sizeof(out));
-
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
-	EXPECT_HAS(out, "before the function returned");
+	expect_dies(two_runs, "before the function returned");
 }
 
 static pthread_t threads[2];

@@ -42,16 +42,12 @@ child(void)
 static void
 expect_overflow(void)
 {
-	static char out[65536];
-	int status = test_child(child, out, sizeof(out));
+	const char *out = expect_dies(child, "stack overflow");
 
-	EXPECT_HAS(out, "stack overflow");
 	EXPECT_HAS(out, "overruns");
 	EXPECT_HAS(out, "created by goroutine 1 at");
 	EXPECT_HAS(out, "t_overflow.c:");
 	EXPECT_HAS(out, ".stack_bytes");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
 }
 
 TEST(overflow_names_the_goroutine)
@@ -79,12 +75,7 @@ child_main(void)
 
 TEST(overflow_of_goroutine_1_is_named)
 {
-	static char out[65536];
-	int status = test_child(child_main, out, sizeof(out));
-
-	EXPECT_HAS(out, "stack overflow");
-	EXPECT_HAS(out, "overruns");
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_dies(child_main, "stack overflow"), "overruns");
 }
 
 /* Steps over the lowest bytes of its slot, as a canary can see, and returns. */
@@ -116,17 +107,10 @@ child_canary(void)
 
 TEST(canary_reports_at_the_end_of_the_goroutine)
 {
-	static char out[65536];
-	int status;
-
 #ifdef WF_ASAN
 	SKIP("the sanitizer's stacks differ");
 #endif
-	status = test_child(child_canary, out, sizeof(out));
-	EXPECT_HAS(out, "stack overflow");
-	EXPECT_HAS(out, "spoils_canary");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_dies(child_canary, "stack overflow"), "spoils_canary");
 }
 
 static int

@@ -147,20 +147,8 @@ child_only_nil(void)
 /* "weft_select() with no case, or only NULL channels, blocks for ever." */
 TEST(select_of_nothing_blocks_for_ever)
 {
-	static char out[16384];
-	void (*const children[])(void) = {child_no_case, child_only_nil};
-
-#ifdef WF_TSAN
-	SKIP("the sanitizer has threads of its own");
-#endif
-	for (int i = 0; i < 2; i++) {
-		int status = test_child(children[i], out, sizeof(out));
-
-		EXPECT_HAS(out, "all goroutines are asleep - deadlock!");
-		EXPECT_HAS(out, "goroutine 1 [select (no cases)]");
-		EXPECT(WIFEXITED(status));
-		EXPECT_EQ(WEXITSTATUS(status), 2);
-	}
+	EXPECT_HAS(expect_deadlock(child_no_case), "goroutine 1 [select (no cases)]");
+	EXPECT_HAS(expect_deadlock(child_only_nil), "goroutine 1 [select (no cases)]");
 }
 
 static int

@@ -360,13 +360,8 @@ handler_calls(void)
 /* LEASE-5 */
 TEST(handler_that_interrupted_the_library_and_calls_it_is_fatal)
 {
-	static char out[65536];
-	int status = test_child(handler_calls, out, sizeof(out));
-
-	EXPECT_HAS(out, "fatal: weft was called from inside itself");
-	EXPECT_HAS(out, "signal handler");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_dies(handler_calls, "fatal: weft was called from inside itself"),
+		   "signal handler");
 }
 
 /* ---- faults */
@@ -531,13 +526,8 @@ chain_and_overflow(void)
 
 TEST(overflow_is_named_also_through_a_chain_of_handlers)
 {
-	static char out[65536];
-	int status = test_child(chain_and_overflow, out, sizeof(out));
-
-	EXPECT_HAS(out, "fatal: stack overflow in goroutine");
-	EXPECT_HAS(out, "overflows()");
-	EXPECT(WIFEXITED(status));
-	EXPECT_EQ(WEXITSTATUS(status), 2);
+	EXPECT_HAS(expect_dies(chain_and_overflow, "fatal: stack overflow in goroutine"),
+		   "overflows()");
 }
 
 static int

@@ -524,11 +524,5 @@ child_deadlock(void)
 
 TEST(after_the_last_timer_it_is_a_deadlock)
 {
-	static char out[16384];
-
-#ifdef WF_TSAN
-	SKIP("the sanitizer has threads of its own");
-#endif
-	EXPECT_EQ(WEXITSTATUS(test_child(child_deadlock, out, sizeof(out))), 2);
-	EXPECT_HAS(out, "all goroutines are asleep - deadlock!");
+	expect_deadlock(child_deadlock);
 }
