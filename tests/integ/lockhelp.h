@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lockhelp.h: what the tests of the locks need: who is in line, and children that must die. */
+/* lockhelp.h: what the tests of the locks need: who is in line, callers on plain threads, children that
+   must die, and whether waits use the heap. */
 #ifndef WEFT_TEST_LOCKHELP_H
 #define WEFT_TEST_LOCKHELP_H
 
@@ -78,6 +79,80 @@ cancels(struct cancels *a)
 {
 	EXPECT_EQ(weft_cancel(a->g), 0);
 	return 0;
+}
+
+/* A call that a plain thread makes. Static, where the thread outlives the run. */
+struct thread_call {
+	int (*fn)(void);
+	int rc;
+	pthread_t thread;
+};
+
+__attribute__((unused)) static void *
+makes_call(void *arg)
+{
+	struct thread_call *c = arg;
+
+	c->rc = c->fn();
+	return NULL;
+}
+
+__attribute__((unused)) static void
+start_call(struct thread_call *c)
+{
+	c->thread = start_thread(makes_call, c);
+}
+
+/* What the call returned. */
+__attribute__((unused)) static int
+join_call(struct thread_call *c)
+{
+	join_thread(c->thread);
+	return c->rc;
+}
+
+/* Three goroutines that call fn(object) at once, and a plain thread if that is wanted. */
+struct droppers {
+	void (*fn)(void *object);
+	void *object;
+	bool with_thread;
+	pthread_t thread;
+	struct weft_wg wg;
+};
+
+struct drops {
+	struct droppers *d;
+};
+
+__attribute__((unused)) static int
+drops(struct drops *a)
+{
+	a->d->fn(a->d->object);
+	return 0;
+}
+
+__attribute__((unused)) static void *
+drops_on_thread(void *d)
+{
+	drops(&(struct drops){d});
+	return NULL;
+}
+
+__attribute__((unused)) static void
+start_droppers(struct droppers *d)
+{
+	for (int i = 0; i < 3; i++)
+		EXPECT(weft_wg_go(&d->wg, drops, d) > 0);
+	if (d->with_thread)
+		d->thread = start_thread(drops_on_thread, d);
+}
+
+__attribute__((unused)) static void
+await_droppers(struct droppers *d)
+{
+	if (d->with_thread)
+		join_thread(d->thread);
+	EXPECT_EQ(weft_wg_wait(&d->wg), 0);
 }
 
 /* fn as a run of its own in a child process: it must end with status 2 and this text. */

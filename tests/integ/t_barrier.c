@@ -332,20 +332,18 @@ both_arrive(void)
 	return 0;
 }
 
-static int thread_rc;
-static pthread_t waiting_thread;
-
-static void *
-waits_on_thread(void *arg)
+static int
+waits_at_kept(void)
 {
-	thread_rc = weft_barrier_wait(&kept);
-	return arg;
+	return weft_barrier_wait(&kept);
 }
+
+static struct thread_call waiter = {.fn = waits_at_kept};
 
 static int
 ends_under_a_thread(void)
 {
-	waiting_thread = start_thread(waits_on_thread, NULL);
+	start_call(&waiter);
 	await_line(&kept, 1);
 	return 0;
 }
@@ -357,7 +355,6 @@ TEST(who_waited_in_an_earlier_run_is_not_counted)
 	EXPECT_EQ(weft_run(leaves_a_waiter), 0);
 	EXPECT_EQ(weft_run(both_arrive), 0);
 	EXPECT_EQ(weft_run(ends_under_a_thread), 0);
-	join_thread(waiting_thread);
-	EXPECT_EQ(thread_rc, -ENOTSUP);
+	EXPECT_EQ(join_call(&waiter), -ENOTSUP);
 	EXPECT_EQ(weft_run(both_arrive), 0);
 }

@@ -596,25 +596,25 @@ TEST(outside_a_run_nobody_waits)
 	EXPECT_EQ(weft_run(uses_it), 0);
 }
 
-static int thread_rc;
-static pthread_t waiting_thread;
-
-static void *
-waits_on_thread(void *arg)
+static int
+locks_and_waits(void)
 {
-	(void)arg;
+	int rc;
+
 	EXPECT_EQ(weft_lock(&kept.mx), 0);
-	thread_rc = weft_wait(&kept.c, &kept.mx);
+	rc = weft_wait(&kept.c, &kept.mx);
 	EXPECT(!wf_stack_has(wf_mutex_holder(load(&kept.mx.word_))) &&
 	       wf_mutex_holder(load(&kept.mx.word_)));
 	weft_unlock(&kept.mx);
-	return NULL;
+	return rc;
 }
+
+static struct thread_call waiter = {.fn = locks_and_waits};
 
 static int
 ends_under_a_thread(void)
 {
-	waiting_thread = start_thread(waits_on_thread, NULL);
+	start_call(&waiter);
 	await_line(&kept.c, 1);
 	return 0;
 }
@@ -622,7 +622,7 @@ ends_under_a_thread(void)
 static int
 ends_with_the_mutex(void)
 {
-	waiting_thread = start_thread(waits_on_thread, NULL);
+	start_call(&waiter);
 	await_line(&kept.c, 1);
 	EXPECT_EQ(weft_lock(&kept.mx), 0);
 	return 0;
@@ -632,10 +632,8 @@ ends_with_the_mutex(void)
 TEST(end_of_the_run_ends_the_wait_of_a_thread)
 {
 	EXPECT_EQ(weft_run(ends_under_a_thread), 0);
-	join_thread(waiting_thread);
-	EXPECT_EQ(thread_rc, -ENOTSUP);
+	EXPECT_EQ(join_call(&waiter), -ENOTSUP);
 	EXPECT_EQ(weft_run(ends_with_the_mutex), 0);
-	join_thread(waiting_thread);
-	EXPECT_EQ(thread_rc, -ENOTSUP);
+	EXPECT_EQ(join_call(&waiter), -ENOTSUP);
 	EXPECT_EQ(weft_run(uses_it), 0);
 }

@@ -635,14 +635,11 @@ struct counted {
 	int refs;
 };
 
-struct drops {
-	struct counted *c;
-};
-
 /* Who brings the count to zero frees, at once after its unlock. */
 static void
-drop(struct counted *c)
+drop(void *object)
 {
+	struct counted *c = object;
 	int left;
 
 	EXPECT_EQ(weft_lock(&c->mx), 0);
@@ -655,42 +652,20 @@ drop(struct counted *c)
 }
 
 static int
-drops(struct drops *a)
-{
-	drop(a->c);
-	return 0;
-}
-
-static void *
-drops_on_thread(void *c)
-{
-	drop(c);
-	return NULL;
-}
-
-static int
 freed_after_unlock(void)
 {
-	struct weft_wg wg = {0};
-
 	for (int i = 0; i < scaled(3000); i++) {
 		struct counted *c = calloc(1, sizeof(*c));
-		bool with_thread = i % 20 == 0;
-		pthread_t t = 0;
+		struct droppers others = {.fn = drop, .object = c, .with_thread = i % 20 == 0};
 
-		c->refs = 4 + with_thread;
+		c->refs = 4 + others.with_thread;
 		EXPECT_EQ(weft_lock(&c->mx), 0);
-		for (int k = 0; k < 3; k++)
-			EXPECT(weft_wg_go(&wg, drops, c) > 0);
-		if (with_thread)
-			t = start_thread(drops_on_thread, c);
+		start_droppers(&others);
 		if (i % 2)
 			yield_often(3);
 		weft_unlock(&c->mx);
 		drop(c);
-		if (with_thread)
-			join_thread(t);
-		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		await_droppers(&others);
 	}
 	return 0;
 }
@@ -788,22 +763,19 @@ TEST(one_that_was_woken_and_dropped_is_not_waited_for)
 	EXPECT_EQ(weft_run(uses_it), 0);
 }
 
-static int thread_rc;
-
-static void *
-waits_on_thread(void *arg)
+static int
+locks_kept(void)
 {
-	thread_rc = weft_lock(arg);
-	return NULL;
+	return weft_lock(&kept);
 }
 
-static pthread_t waiting_thread;
+static struct thread_call waiter = {.fn = locks_kept};
 
 static int
 ends_under_a_thread(void)
 {
 	EXPECT_EQ(weft_lock(&kept), 0);
-	waiting_thread = start_thread(waits_on_thread, &kept);
+	start_call(&waiter);
 	await_line(&kept, 1);
 	return 0;
 }
@@ -811,8 +783,7 @@ ends_under_a_thread(void)
 TEST(end_of_the_run_ends_the_wait_of_a_thread)
 {
 	EXPECT_EQ(weft_run(ends_under_a_thread), 0);
-	join_thread(waiting_thread);
-	EXPECT_EQ(thread_rc, -ENOTSUP);
+	EXPECT_EQ(join_call(&waiter), -ENOTSUP);
 	weft_unlock(&kept);
 	EXPECT_EQ(weft_run(uses_it), 0);
 }

@@ -251,29 +251,27 @@ TEST(function_that_was_dropped_with_its_run_is_fatal)
 	expect_dies(two_runs, "before the function returned");
 }
 
-static pthread_t threads[2];
-static int thread_rc[2];
-
 static int
 fails_to_wait(void)
 {
 	return weft_wg_wait(&gate) == 0 ? 0 : -9;
 }
 
-static void *
-runs_it_on_thread(void *rc)
+static int
+runs_it(void)
 {
-	*(int *)rc = weft_once(&once, fails_to_wait);
-	return NULL;
+	return weft_once(&once, fails_to_wait);
 }
+
+static struct thread_call runner = {.fn = runs_it}, late = {.fn = runs_it};
 
 static int
 ends_under_the_runner(void)
 {
 	weft_wg_add(&gate, 1);
-	threads[0] = start_thread(runs_it_on_thread, &thread_rc[0]);
+	start_call(&runner);
 	await_line(&gate, 1);
-	threads[1] = start_thread(runs_it_on_thread, &thread_rc[1]);
+	start_call(&late);
 	await_line(&once, 1);
 	return 0;
 }
@@ -288,9 +286,7 @@ finds_it_done(void)
 TEST(end_of_the_run_ends_the_wait_of_a_thread)
 {
 	EXPECT_EQ(weft_run(ends_under_the_runner), 0);
-	join_thread(threads[0]);
-	join_thread(threads[1]);
-	EXPECT_EQ(thread_rc[0], -9);
-	EXPECT_EQ(thread_rc[1], -ENOTSUP);
+	EXPECT_EQ(join_call(&runner), -9);
+	EXPECT_EQ(join_call(&late), -ENOTSUP);
 	EXPECT_EQ(weft_run(finds_it_done), -9);
 }

@@ -546,14 +546,11 @@ struct counted {
 	int refs;
 };
 
-struct drops {
-	struct counted *c;
-};
-
-static int
-drops(struct drops *a)
+/* Who brings the count to zero frees, at once after its unlock. */
+static void
+drop(void *object)
 {
-	struct counted *c = a->c;
+	struct counted *c = object;
 	int left;
 
 	EXPECT_EQ(weft_rlock(&c->rw), 0);
@@ -566,40 +563,22 @@ drops(struct drops *a)
 		memset(c, 0xff, sizeof(*c));
 		free(c);
 	}
-	return 0;
-}
-
-static void *
-drops_on_thread(void *c)
-{
-	struct drops d = {c};
-
-	drops(&d);
-	return NULL;
 }
 
 static int
 freed_after_unlock(void)
 {
-	struct weft_wg wg = {0};
-
 	for (int i = 0; i < scaled(2000); i++) {
 		struct counted *c = calloc(1, sizeof(*c));
-		bool with_thread = i % 20 == 0;
-		pthread_t t = 0;
+		struct droppers others = {.fn = drop, .object = c, .with_thread = i % 20 == 0};
 
-		c->refs = 3 + with_thread;
+		c->refs = 3 + others.with_thread;
 		EXPECT_EQ(weft_rlock(&c->rw), 0);
-		for (int k = 0; k < 3; k++)
-			EXPECT(weft_wg_go(&wg, drops, c) > 0);
-		if (with_thread)
-			t = start_thread(drops_on_thread, c);
+		start_droppers(&others);
 		if (i % 2)
 			yield_often(3);
 		weft_runlock(&c->rw);
-		if (with_thread)
-			join_thread(t);
-		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		await_droppers(&others);
 	}
 	return 0;
 }
@@ -670,32 +649,26 @@ TEST(outside_a_run_it_can_only_be_unlocked)
 	EXPECT_EQ(weft_run(parallel_readers), 0);
 }
 
-static int thread_rc[2];
-
-static void *
-reads_on_thread(void *arg)
+static int
+rlocks_kept(void)
 {
-	(void)arg;
-	thread_rc[0] = weft_rlock(&kept);
-	return NULL;
+	return weft_rlock(&kept);
 }
 
-static void *
-writes_on_thread(void *arg)
+static int
+wlocks_kept(void)
 {
-	(void)arg;
-	thread_rc[1] = weft_wlock(&kept);
-	return NULL;
+	return weft_wlock(&kept);
 }
 
-static pthread_t threads[2];
+static struct thread_call reader = {.fn = rlocks_kept}, writer = {.fn = wlocks_kept};
 
 static int
 ends_under_threads(void)
 {
 	EXPECT_EQ(weft_wlock(&kept), 0);
-	threads[0] = start_thread(reads_on_thread, NULL);
-	threads[1] = start_thread(writes_on_thread, NULL);
+	start_call(&reader);
+	start_call(&writer);
 	await_line(readers_of(&kept), 1);
 	await_line(writers_of(&kept), 1);
 	return 0;
@@ -704,10 +677,8 @@ ends_under_threads(void)
 TEST(end_of_the_run_ends_the_waits_of_threads)
 {
 	EXPECT_EQ(weft_run(ends_under_threads), 0);
-	join_thread(threads[0]);
-	join_thread(threads[1]);
-	EXPECT_EQ(thread_rc[0], -ENOTSUP);
-	EXPECT_EQ(thread_rc[1], -ENOTSUP);
+	EXPECT_EQ(join_call(&reader), -ENOTSUP);
+	EXPECT_EQ(join_call(&writer), -ENOTSUP);
 	weft_wunlock(&kept);
 	EXPECT_EQ(kept.word_, 0);
 }

@@ -519,21 +519,18 @@ TEST(outside_a_run_it_counts)
 	EXPECT_EQ(kept.word_, 0);
 }
 
-static int thread_rc;
-static pthread_t waiting_thread;
-
-static void *
-waits_on_thread(void *arg)
+static int
+acquires_three(void)
 {
-	(void)arg;
-	thread_rc = weft_acquire(&kept, 3);
-	return NULL;
+	return weft_acquire(&kept, 3);
 }
+
+static struct thread_call waiter = {.fn = acquires_three};
 
 static int
 ends_under_a_thread(void)
 {
-	waiting_thread = start_thread(waits_on_thread, NULL);
+	start_call(&waiter);
 	await_line(&kept, 1);
 	return 0;
 }
@@ -541,8 +538,7 @@ ends_under_a_thread(void)
 TEST(end_of_the_run_ends_the_wait_of_a_thread)
 {
 	EXPECT_EQ(weft_run(ends_under_a_thread), 0);
-	join_thread(waiting_thread);
-	EXPECT_EQ(thread_rc, -ENOTSUP);
+	EXPECT_EQ(join_call(&waiter), -ENOTSUP);
 	weft_release(&kept, 1);
 	EXPECT_EQ(weft_run(acquires_one), 0);
 }
