@@ -71,10 +71,46 @@ none_since(struct requests before)
 	return now.m == before.m && now.tick == before.tick;
 }
 
-/* ---- before those who are queued */
+/* ---- goroutines that belong to a test: each says so in `all` when it ends */
 
 static struct weft_wg all;
-static int urgent_left, overtaken, up, release, stop;
+static int up, release, stop;
+
+struct calls {
+	int (*fn)(void);
+};
+
+static int
+calls(struct calls *a)
+{
+	return a->fn();
+}
+
+static void
+start(int n, int (*fn)(void))
+{
+	weft_wg_add(&all, n);
+	for (int i = 0; i < n; i++)
+		EXPECT(weft_go(calls, fn) > 1);
+}
+
+static void
+start_urgent(int n, int (*fn)(void))
+{
+	weft_wg_add(&all, n);
+	for (int i = 0; i < n; i++)
+		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), calls, fn) > 1);
+}
+
+static void
+finish(void)
+{
+	EXPECT_EQ(weft_wg_wait(&all), 0);
+}
+
+/* ---- before those who are queued */
+
+static int urgent_left, overtaken;
 
 /* On one P, no urgent one is left by now. On two, the last one may have been taken by the other P,
    whose thread waits for a CPU; but none is queued. */
@@ -113,9 +149,7 @@ occupy_other_ps(void)
 
 	store(&up, 0);
 	store(&release, 0);
-	weft_wg_add(&all, others);
-	for (int i = 0; i < others; i++)
-		EXPECT(weft_go(occupies) > 1);
+	start(others, occupies);
 	while (load(&up) < others)
 		weft_yield();
 }
@@ -127,9 +161,7 @@ static void
 queue_normals(int n)
 {
 	filling_began = requests();
-	weft_wg_add(&all, n);
-	for (int i = 0; i < n; i++)
-		EXPECT(weft_go(normal) > 1);
+	start(n, normal);
 }
 
 enum way { SPAWNED, READIED, IN_GROUP };
@@ -156,18 +188,10 @@ all_are_queued(void)
 }
 
 static void
-finish(void)
-{
-	EXPECT_EQ(weft_wg_wait(&all), 0);
-}
-
-static void
 by_spawn(int normals)
 {
 	queue_normals(normals);
-	weft_wg_add(&all, URGENTS);
-	for (int i = 0; i < URGENTS; i++)
-		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), urgent) > 1);
+	start_urgent(URGENTS, urgent);
 	all_are_queued();
 	finish();
 }
@@ -294,7 +318,7 @@ order_of_turns(void)
 		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), notes, 'u', true) > 1);
 		EXPECT(weft_go(notes, 'm') > 1);
 		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), notes, 'v') > 1);
-		EXPECT_EQ(weft_wg_wait(&all), 0);
+		finish();
 	} while (!undisturbed(before));
 	EXPECT_EQ(turns, 6);
 #ifndef WF_TORTURE
@@ -320,11 +344,10 @@ at_once_at_checkpoint(void)
 	do {
 		before = retakes();
 		store(&urgent_left, 1);
-		weft_wg_add(&all, 1);
-		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), urgent) > 1);
+		start_urgent(1, urgent);
 		weft_checkpoint();
 		left = load(&urgent_left);
-		EXPECT_EQ(weft_wg_wait(&all), 0);
+		finish();
 	} while (!undisturbed(before));
 	expect_at_most(left, 0);
 	return 0;
@@ -453,14 +476,12 @@ under_storm(struct under_storm *a)
 			ch[i] = weft_make(int, 0);
 		for (int i = 0; i < a->pairs; i++)
 			start_pair(ch[2 * i], ch[2 * i + 1]);
-		weft_wg_add(&all, a->chains);
-		for (int i = 0; i < a->chains; i++)
-			EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), one_of_a_chain) > 1);
+		start_urgent(a->chains, one_of_a_chain);
 		weft_wg_add(&all, 1);
 		EXPECT(weft_wg_go(&calm, measures) > 1);
 		EXPECT_EQ(weft_wg_wait(&calm), 0); /* a starved one would never end */
 		store(&stop, 1);
-		EXPECT_EQ(weft_wg_wait(&all), 0);
+		finish();
 		for (int i = 0; i < 2 * a->pairs; i++)
 			weft_free(ch[i]);
 		expect_alone();
@@ -571,11 +592,7 @@ sets_release(void)
 static void
 start_many(void)
 {
-	enum { MANY = 50 };
-
-	weft_wg_add(&all, MANY);
-	for (int i = 0; i < MANY; i++)
-		EXPECT(weft_go(one_of_many) > 1);
+	start(50, one_of_many);
 }
 
 static int
@@ -585,7 +602,7 @@ asked_by_thread(void)
 
 	start_many();
 	t = start_thread(thread_asks, NULL);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	finish();
 	join_thread(t);
 	return 0;
 }
@@ -593,14 +610,12 @@ asked_by_thread(void)
 static int
 asked_without_p(void)
 {
-	weft_wg_add(&all, 1);
-	EXPECT(weft_go(p_less_asks) > 1);
+	start(1, p_less_asks);
 	while (!load(&up))
 		weft_yield();
 	start_many();
-	weft_wg_add(&all, 1);
-	EXPECT(weft_go(sets_release) > 1);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	start(1, sets_release);
+	finish();
 	return 0;
 }
 
@@ -636,17 +651,23 @@ hog(void)
 	return 0;
 }
 
+/* On a plain thread. Ends only if the urgent one gets a P. */
+static void
+start_urgent_and_wait(void)
+{
+	store(&urgent_left, 1);
+	start_urgent(1, urgent);
+	while (load(&urgent_left))
+		sched_yield();
+}
+
 static void *
 thread_frees(void *arg)
 {
 	(void)arg;
 	while (load(&up) < 2)
 		sched_yield();
-	weft_wg_add(&all, 1);
-	store(&urgent_left, 1);
-	EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), urgent) > 1);
-	while (load(&urgent_left))
-		sched_yield();
+	start_urgent_and_wait();
 	store(&stop, 1);
 	return NULL;
 }
@@ -656,10 +677,8 @@ among_hogs(void)
 {
 	pthread_t t = start_thread(thread_frees, NULL);
 
-	weft_wg_add(&all, 2);
-	EXPECT(weft_go(hog) > 1);
-	EXPECT(weft_go(hog) > 1);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	start(2, hog);
+	finish();
 	join_thread(t);
 	EXPECT(retakes() > 0);
 	return 0;
@@ -692,11 +711,7 @@ thread_hurries(void *arg)
 	(void)arg;
 	for (int i = 0; i < 30; i++) {
 		usleep((useconds_t)(i % 5) * 3000); /* the monitor falls asleep, or not */
-		weft_wg_add(&all, 1);
-		store(&urgent_left, 1);
-		EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_URGENT), urgent) > 1);
-		while (load(&urgent_left))
-			sched_yield();
+		start_urgent_and_wait();
 	}
 	store(&stop, 1);
 	return NULL;
@@ -707,10 +722,8 @@ monitor_wakes_for_urgent(void)
 {
 	pthread_t t = start_thread(thread_hurries, NULL);
 
-	weft_wg_add(&all, 4);
-	for (int i = 0; i < 4; i++)
-		EXPECT(weft_go(hog_in_turns) > 1);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	start(4, hog_in_turns);
+	finish();
 	join_thread(t);
 	EXPECT(retakes() > 0); /* the turns are shorter than a slice: only urgent work takes a P */
 	return 0;
@@ -755,15 +768,12 @@ idle_under(struct idle_under *a)
 {
 	uint64_t aged = at_load_rlx(&wf_n_aged); /* rlx: a counter */
 
-	weft_wg_add(&all, a->storm + a->hogs);
-	for (int i = 0; i < a->storm; i++)
-		EXPECT(weft_go(yields_on) > 1);
-	for (int i = 0; i < a->hogs; i++)
-		EXPECT(weft_go(hog) > 1);
+	start(a->storm, yields_on);
+	start(a->hogs, hog);
 	while (load(&up) < a->storm + a->hogs)
 		weft_yield();
 	EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_IDLE), idle_once) > 1);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	finish();
 	EXPECT_EQ(idle_ran, 1);
 	if (weft_procs() == 1 && a->storm > 0)          /* no P was ever idle */
 		EXPECT(at_load_rlx(&wf_n_aged) > aged); /* rlx: as above */
@@ -811,13 +821,11 @@ lock_is_let_go(void)
 	EXPECT(weft_go_with(WEFT_ATTR(.prio = WEFT_IDLE), idle_holds_lock) > 1);
 	while (!load(&idle_ran))
 		weft_yield();
-	weft_wg_add(&all, 4);
-	for (int i = 0; i < 4; i++)
-		EXPECT(weft_go(yields_on) > 1);
+	start(4, yields_on);
 	EXPECT_EQ(weft_lock(&lock), 0);
 	weft_unlock(&lock);
 	store(&stop, 1);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	finish();
 	return 0;
 }
 
@@ -856,7 +864,7 @@ while_resized(void)
 		if (i % 20 == 0)
 			EXPECT(weft_set_procs(1 + i / 20 % 4) > 0);
 	}
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	finish();
 	EXPECT_EQ(turns, n);
 	expect_alone();
 	EXPECT_EQ(at_load_acq(&wf_sched.due), 0); /* acq: PRIO-1; nobody else runs */
@@ -927,7 +935,7 @@ says_class(void)
 	text[n] = 0;
 	EXPECT_HAS(text, "[chan receive, urgent class]");
 	EXPECT_EQ(weft_send(ch, 1), 0);
-	EXPECT_EQ(weft_wg_wait(&all), 0);
+	finish();
 	weft_free(ch);
 	return 0;
 }
