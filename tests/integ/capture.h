@@ -40,17 +40,4 @@ capture_end(void)
 	return capture_read();
 }
 
-/* How often text holds part. */
-__attribute__((unused)) static int
-count_of(const char *text, const char *part)
-{
-	int n = 0;
-
-	while ((text = strstr(text, part))) {
-		n++;
-		text += strlen(part);
-	}
-	return n;
-}
-
 #endif

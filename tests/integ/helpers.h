@@ -153,6 +153,19 @@ waits_for_thread(void)
 	return rc;
 }
 
+/* How often text holds part. */
+__attribute__((unused)) static int
+count_of(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part))) {
+		n++;
+		text += strlen(part);
+	}
+	return n;
+}
+
 /* fn in a child process, which must end with status 2 and say this. All that it said. */
 __attribute__((unused)) static const char *
 expect_dies(void (*fn)(void), const char *text)

@@ -111,16 +111,6 @@ run_one_fork(void)
 	EXPECT_EQ(weft_run(one_fork), 0);
 }
 
-static int
-count_of(const char *text, const char *part)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, part)); text++)
-		n++;
-	return n;
-}
-
 TEST(forked_child_is_told_once)
 {
 	static char out[65536];

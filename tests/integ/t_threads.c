@@ -76,16 +76,6 @@ limited_to_1(void)
 	EXPECT_EQ(weft_run(hundred, 20, 1), 0);
 }
 
-static int
-count_of(const char *text, const char *part)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, part)); text++)
-		n++;
-	return n;
-}
-
 static void
 expect_limit(void (*fn)(void), const char *limit)
 {
