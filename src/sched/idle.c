@@ -263,8 +263,12 @@ wf_spin_found(struct wf_m *m)
 	m->spin_misses = 0;
 	was = at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
 	CHECK(was > 0);
-	if (was == 1 && !wf_gather_keeps(wf_m_p(m)) && !WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
-		wf_wake_one(m); /* IDLE-4 */
+	if (was != 1 || WF_MUTANT(MUT_IDLE_LAST_NO_WAKE))
+		return;
+	fence_rmw(); /* not spinning before the look; pairs with wf_submitted */
+	/* IDLE-4. Who keeps its work comes by the global queue itself. */
+	if (!wf_gather_keeps(wf_m_p(m)) || wf_any_local_to_take())
+		wf_wake_one(m);
 }
 
 /* Between two runs: nobody spins, nobody is needed. */

@@ -38,6 +38,7 @@ void wf_m_loop(struct wf_m *m);
 struct wf_g *wf_steal(struct wf_m *m, struct wf_p *p);
 bool wf_any_queued(void);  /* any P's ring, the global queue, the classes */
 bool wf_any_to_take(void); /* the same without what wf_submit wakes nobody for */
+bool wf_any_local_to_take(void);
 void wf_steal_order_init(uint32_t procs);
 
 /* prio.c: the classes */

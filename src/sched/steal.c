@@ -154,16 +154,20 @@ lone_local(const struct wf_p *p)
 }
 
 static bool
-any_queued(bool to_take)
+any_global(void)
+{
+	/* acq: the idle class first; what ageing has moved from it is seen in the global queue then,
+	   GLOBQ-3 */
+	return at_load_acq(&wf_idleq.size) > 0 || wf_globq_size(&wf_globq) > 0 ||
+	       (wf_globq_size(&wf_urgentq) > 0 && !WF_MUTANT(MUT_IDLE_NO_URGENT)) ||
+	       wf_globq_size(&wf_pinq) > 0;
+}
+
+static bool
+any_local(bool to_take)
 {
 	uint32_t n = at_load_rlx(&wf_sched.procs); /* rlx: changes while the world is stopped */
 
-	/* acq: the idle class first; what ageing has moved from it is seen in the global queue then,
-	   GLOBQ-3 */
-	if (at_load_acq(&wf_idleq.size) > 0 || wf_globq_size(&wf_globq) > 0 ||
-	    (wf_globq_size(&wf_urgentq) > 0 && !WF_MUTANT(MUT_IDLE_NO_URGENT)) ||
-	    wf_globq_size(&wf_pinq) > 0)
-		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct wf_p *p = wf_sched.allp[i];
 
@@ -177,7 +181,7 @@ any_queued(bool to_take)
 bool
 wf_any_queued(void)
 {
-	return any_queued(false);
+	return any_global() || any_local(false);
 }
 
 /* Any thread. After a full fence this is the re-check of the idle protocol (idle.c). A thread may
@@ -185,5 +189,12 @@ wf_any_queued(void)
 bool
 wf_any_to_take(void)
 {
-	return any_queued(true);
+	return any_global() || any_local(true);
+}
+
+/* The same for the Ps alone. */
+bool
+wf_any_local_to_take(void)
+{
+	return any_local(true);
 }
