@@ -406,10 +406,10 @@ reset_counters(void)
 		at_store_rlx(words[i], 0); /* rlx: nobody else runs */
 	for (uint32_t i = 0; i < wf_sched.np_made; i++) {
 		struct wf_p *p = wf_sched.allp[i];
-		wf_a64 *const per[] = {&p->n_spawned, &p->n_exited,  &p->n_switches,  &p->n_steals,
-				       &p->n_stolen,  &p->n_parks,   &p->n_readies,   &p->n_wakes,
-				       &p->n_spins,   &p->n_futexes, &p->n_overflows, &p->n_retakes,
-				       &p->n_handoffs};
+		wf_a64 *const per[] = {
+		    &p->n_spawned,   &p->n_exited,  &p->n_switches, &p->n_steals, &p->n_stolen,
+		    &p->n_parks,     &p->n_readies, &p->n_wakes,    &p->n_spins,  &p->n_futexes,
+		    &p->n_overflows, &p->n_retakes, &p->n_handoffs, &p->n_gathers};
 
 		for (size_t j = 0; j < countof(per); j++)
 			at_store_rlx(per[j], 0);

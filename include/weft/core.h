@@ -37,7 +37,6 @@ struct weft_site {
 	const char *name; /* of fn */
 	const char *file;
 	int line;
-	uint32_t joins_;      /* goroutines started here are soon waited for: learned */
 	uint32_t stack_used_; /* most stack that a sampled goroutine of this site has used, bytes */
 	struct weft_site *next_;
 };

@@ -81,6 +81,8 @@ enum wf_mutant_id {
 	MUT_GATHER_SILENT,     /* goroutines are laid down, and need_spinning is not set */
 	MUT_GATHER_BLIND,      /* a spinner leaves without a look at what others have */
 	MUT_GATHER_PARTS_MUTE, /* who has kept its work shares it again and tells nobody */
+	MUT_GATHER_OVER_MUTE,  /* who keeps its work has too much, and tells nobody */
+	MUT_GATHER_ON_OFFER,   /* goroutines are laid down for a P whose holder blocks */
 	MUT_DEAD_NO_FIRING,    /* the deadlock check forgets what is in somebody's hands */
 };
 

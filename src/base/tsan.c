@@ -23,6 +23,9 @@ os_tsan_signals(void)
 	intercepted("");
 }
 
+int __tsan_get_report_data(void *report, const char **what, int *count, int *stacks, int *accesses,
+			   int *locations, int *mutexes, int *threads, int *tids, void **trace,
+			   unsigned long traces);
 int __tsan_get_report_mop(void *report, unsigned long at, int *tid, void **addr, int *size,
 			  int *write, int *atomic, void **trace, unsigned long traces);
 WF_EXPORT bool
@@ -34,11 +37,15 @@ wf_tsan_on_report(void *report, bool suppressed) __asm__("_ZN6__tsan8OnReportEPK
 bool
 wf_tsan_on_report(void *report, bool suppressed)
 {
-	int tid, size, write, atomic;
+	int count, stacks, accesses, locations, mutexes, threads, tids, tid, size, write, atomic;
 	void *addr, *trace[1];
+	const char *what;
 
-	if (!__tsan_get_report_mop(report, 0, &tid, &addr, &size, &write, &atomic, trace, 1))
+	__tsan_get_report_data(report, &what, &count, &stacks, &accesses, &locations, &mutexes,
+			       &threads, &tids, trace, 1);
+	if (accesses == 0) /* a circle of locks, for instance */
 		return suppressed;
+	__tsan_get_report_mop(report, 0, &tid, &addr, &size, &write, &atomic, trace, 1);
 	return suppressed || (uintptr_t)addr - (uintptr_t)&errno < sizeof(errno);
 }
 #endif

@@ -45,6 +45,15 @@ wf_forkq_empty(const struct wf_forkq *q)
 	return (int32_t)(at_load_acq(&q->bottom) - t) <= 0; /* acq: as above */
 }
 
+/* Any M; a hint. */
+WF_INLINE uint32_t
+wf_forkq_len(const struct wf_forkq *q)
+{
+	int32_t n = (int32_t)(at_load_rlx(&q->bottom) - at_load_rlx(&q->top)); /* rlx: a hint */
+
+	return n > 0 ? (uint32_t)n : 0;
+}
+
 /* Owner. False: full. */
 WF_INLINE bool
 wf_forkq_push(struct wf_forkq *q, struct wf_g *g)

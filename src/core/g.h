@@ -95,8 +95,8 @@ struct wf_g {
 	const void *wait_on; /* what it waits for: the object, or the record of a channel wait */
 	struct weft_scope *scope; /* the innermost open scope: see wait/scope.h */
 	const char *name;
-	struct wf_g *joiner;        /* the parent that runs it while it waits for it, or NULL */
-	struct weft_site *kid_site; /* where it last started a goroutine for a wait group */
+	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
+	wf_a8 *kid_site;     /* where it last started a goroutine: an element of wf_joins */
 	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 	uint32_t blocking; /* depth of blocking sections: see blocking.c */
 	struct wf_m *home; /* WF_G_PINNED: its M */

@@ -180,6 +180,7 @@ struct wf_p {
 	uint32_t id WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t fair;      /* schedules until the next look at the global queue */
 	uint8_t fork_turns; /* of the fork queue beside a busy ring */
+	uint8_t join_turns; /* see may_go_on */
 	bool pin_turn;      /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
 	wf_a64 n_uses;   /* atomic: sections in channels */

@@ -21,7 +21,8 @@
  * two Ps are worth it, looks the same as a microsecond of waiting.
  *
  * GATH-1: nobody is woken for what is queued at a P that keeps it, and nobody takes it; but a P that
- *         stands still keeps nothing (the monitor), and the end of the time is seen at the fairness
+ *         stands still, or whose holder has not looked for long, keeps nothing (the monitor); who
+ *         takes from another keeps nothing; and the end of the time is seen at the fairness
  *         tick of its holder, who then wakes somebody as any submitter would.
  * GATH-2: what a P lays down is found: home was seen running after it was published and need_spinning
  *         set, so home's holder looks before it sleeps; else the P is taken again.
@@ -39,7 +40,8 @@ static const int64_t TRIAL_NS = 200000; /* and for home to come by what was laid
 static const int64_t KEEP_MIN_NS = 400000, KEEP_MAX_NS = 100000000;
 static const int64_t PART_MIN_NS = 1000000, PART_MAX_NS = 32000000;
 #endif
-static const int64_t BOUNCE_NS = 4000; /* a few cache lines' time, and little work beside it */
+static const int64_t STALE_NS = 2000000; /* a look is due every 200 us */
+static const int64_t BOUNCE_NS = 4000;   /* a few cache lines' time, and little work beside it */
 
 enum { PARTED, TRIAL, KEPT }; /* keep.state; wf_gather_keeps knows the first */
 
@@ -96,7 +98,7 @@ begin_trial(struct wf_p *p, struct wf_p *home, int64_t now)
 	at_store_rlx(&home->keep.uses, n);
 	at_store_rlx(&home->keep.since, (uint64_t)now); /* rlx: as above */
 	at_store_rel(&home->keep.state, TRIAL);         /* rel: after the samples */
-	at_bump(&home->n_gathers, 1);                   /* rlx: a counter */
+	at_add_acqrel(&home->n_gathers, 1);             /* acqrel: only a count */
 }
 
 /* The P's goroutines go where home finds them. False: there is other work for the P. */
@@ -170,6 +172,13 @@ static int64_t
 longer(int64_t ns, int64_t min, int64_t max)
 {
 	return ns < min ? min : 2 * ns < max ? 2 * ns : max;
+}
+
+bool
+wf_gather_is_stale(const struct wf_p *p, int64_t now)
+{
+	return wf_gather_keeps(p) &&
+	       now - (int64_t)at_load_rlx(&p->keep.since) >= STALE_NS; /* rlx: a sample */
 }
 
 /* On g0, at the fairness tick of a P that keeps what it has. */

@@ -16,7 +16,8 @@ enum {
 #endif
 };
 
-void wf_gather_apart(struct wf_p *p, struct wf_p *home); /* p took goroutines of home's */
+void wf_gather_apart(struct wf_p *p, struct wf_p *home);    /* p took goroutines of home's */
+bool wf_gather_is_stale(const struct wf_p *p, int64_t now); /* its holder has long not looked */
 bool wf_gather_here(struct wf_m *m, struct wf_p *p);
 void wf_gather_tick(struct wf_m *m, struct wf_p *p);
 

@@ -267,7 +267,7 @@ wf_spin_found(struct wf_m *m)
 		return;
 	fence_rmw(); /* not spinning before the look; pairs with wf_submitted */
 	/* IDLE-4. Who keeps its work comes by the global queue itself. */
-	if (!wf_gather_keeps(wf_m_p(m)) || wf_any_local_to_take())
+	if (!wf_gather_keeps(wf_m_p(m)) || wf_any_beside_global())
 		wf_wake_one(m);
 }
 
@@ -373,6 +373,8 @@ wf_idle_entrust(struct wf_m *m, const struct wf_p *home)
 	if (!WF_MUTANT(MUT_GATHER_SILENT))
 		at_store_rlx(&wf_sched.need_spinning, 1); /* rlx: the fence orders it */
 	fence_seq();                                      /* pairs with home's wf_idle_drop */
-	if (at_load_rlx(&home->state) != WF_P_RUNNING)    /* rlx: fenced */
+	/* rlx: fenced. On offer: its holder does not look */
+	if (at_load_rlx(&home->state) != WF_P_RUNNING ||
+	    (wf_offer_any() && !WF_MUTANT(MUT_GATHER_ON_OFFER)))
 		look_again(m);
 }

@@ -11,13 +11,14 @@
 #include "sched/switch.h"
 
 #ifdef WF_TINY
-enum { FAIR_EVERY = 4, FORK_EVERY = 2, FORK_TURNS = 4 };
+enum { FORK_EVERY = 2, FORK_TURNS = 4, OLDEST_TURNS = 2 };
 #else
 enum {
-	FAIR_EVERY = 61, /* schedules between looks at the global queue; prime, so that periodic
-			    spawners do not fall in step; Go's value */
-	FORK_EVERY = 4,  /* the same at the fork queue, while the ring is busy */
+	FORK_EVERY = 4,  /* schedules between looks at the fork queue, while the ring is busy */
 	FORK_TURNS = 32, /* of those, one is for the global queue */
+	OLDEST_TURNS =
+	    16, /* fairness ticks beside an empty ring, one for the oldest fork: each opens
+			      another part of a tree */
 };
 #endif
 
@@ -43,16 +44,21 @@ pick_beside_ring(struct wf_p *p)
 static struct wf_g *
 pick_fair(struct wf_p *p)
 {
-	struct wf_g *g;
+	struct wf_g *g = NULL;
 
 	if (p->fair > 0)
 		return NULL;
 	p->pin_turn = true; /* the next time */
-	p->fair = FORK_EVERY;
-	if (wf_runq_len(&p->runq) > 0 && !wf_forkq_empty(&p->forkq) && (g = pick_beside_ring(p)))
-		return g;
-	p->fair = FAIR_EVERY;
-	return wf_globq_get(&wf_globq);
+	p->fair = WF_FAIR_EVERY;
+	if (wf_forkq_empty(&p->forkq))
+		return wf_globq_get(&wf_globq);
+	if (wf_runq_len(&p->runq) > 0) {
+		p->fair = FORK_EVERY;
+		g = pick_beside_ring(p);
+	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */
+		g = wf_forkq_steal(&p->forkq);
+	}
+	return g ? g : wf_globq_get(&wf_globq);
 }
 
 static void

@@ -14,6 +14,7 @@
 enum {
 	CHAIN_MAX = 64, /* runnext runs in a row before the rest of the queue gets its turn; the
 			   slice bounds them too, but only once the monitor has looked */
+	JOIN_TURNS = 8, /* fairness ticks of a P that runs children where their parents wait */
 };
 
 /* The cases of wf_arrived that are not worth inlining. */
@@ -160,6 +161,18 @@ wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, con
 	return park(m, commit, arg, why, object);
 }
 
+/* The fairness tick is due: may the newest child run all the same? Not if others have waited long
+   enough; those below it in the fork queue less often. */
+static WF_NOINLINE bool
+may_go_on(struct wf_p *p)
+{
+	if (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0 || wf_gather_keeps(p) ||
+	    (wf_forkq_len(&p->forkq) > 1 && ++p->join_turns % JOIN_TURNS == 0))
+		return false;
+	p->fair = WF_FAIR_EVERY;
+	return true;
+}
+
 bool
 wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 {
@@ -172,8 +185,8 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	if (!kid || kid->wg != wg || g->save || m->pinned || at_load_rlx(&m->lease) > WF_FENCED ||
 	    at_load_rlx(&wf_sched.due))
 		return false;
-	if (p->fair == 0 && (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0))
-		return false; /* others have waited long enough */
+	if (p->fair == 0 && !may_go_on(p))
+		return false;
 	kid = wf_forkq_pop(&p->forkq);
 	if (!kid)
 		return false;
@@ -270,9 +283,13 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		lone = lone && at_load_rlx(&p->runq.next) == NULL; /* rlx: only thieves change it */
 		wf_runq_put(&p->runq, g, &over);
 	}
-	if (unlikely(over.size > 0))
+	if (unlikely(over.size > 0)) {
 		wf_overflow(p, &over);
-	queued(m, p, lone);
+		if (!WF_MUTANT(MUT_GATHER_OVER_MUTE))
+			wf_submitted(m); /* GATH-1 */
+	} else {
+		queued(m, p, lone);
+	}
 }
 
 /* Does g go to p's runnext, and is there room? Then wf_submit has nothing to decide. */

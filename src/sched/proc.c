@@ -63,7 +63,9 @@ p_unmake(struct wf_p *p)
 		wf_globq_put_head(&wf_globq, &l);
 	wf_stack_flush(p);
 	wf_gpool_flush(&p->cache);
-	at_store_rlx(&p->state, WF_P_DEAD); /* rlx: the world is stopped */
+	at_store_rlx(&p->keep.state, 0); /* rlx: the world is stopped */
+	p->apart.home = NULL;
+	at_store_rlx(&p->state, WF_P_DEAD); /* rlx: as above */
 	wf_trace(WF_TR_P, WF_P_DEAD, p);
 }
 

@@ -31,6 +31,15 @@ void wf_overflow(struct wf_p *p,
 struct wf_m *wf_yield(struct wf_m *m, enum wf_pending how);
 void wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
 
+#ifdef WF_TINY
+enum { WF_FAIR_EVERY = 4 };
+#else
+enum {
+	WF_FAIR_EVERY = 61, /* schedules between looks at the global queue; prime, so that periodic
+			       spawners do not fall in step; Go's value */
+};
+#endif
+
 /* loop.c: schedule, find_runnable, execute */
 void wf_m_loop(struct wf_m *m);
 
@@ -38,7 +47,7 @@ void wf_m_loop(struct wf_m *m);
 struct wf_g *wf_steal(struct wf_m *m, struct wf_p *p);
 bool wf_any_queued(void);  /* any P's ring, the global queue, the classes */
 bool wf_any_to_take(void); /* the same without what wf_submit wakes nobody for */
-bool wf_any_local_to_take(void);
+bool wf_any_beside_global(void);
 void wf_steal_order_init(uint32_t procs);
 
 /* prio.c: the classes */
@@ -83,7 +92,8 @@ void wf_m_free(struct wf_m *m);
 int wf_m_launch(struct wf_m *t); /* a thread for t, which is complete */
 void wf_m_here(struct wf_m *m);  /* this thread is m's until its loop ends */
 void wf_m_unlock_and_check(void);
-void wf_ms_end(void); /* end of the run: all threads go */
+void wf_ms_end(void);    /* end of the run: all threads go */
+void wf_ms_shrink(void); /* there are fewer Ps now */
 bool wf_threads_leaving(void);
 int wf_threads_ours(void); /* sched.lock held: threads that the runtime made or knows */
 

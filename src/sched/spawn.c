@@ -83,6 +83,8 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 	return 0;
 }
 
+wf_a8 wf_joins[WF_JOINS];
+
 /* parent starts a goroutine: remember for wf_learn_joins. True if goroutines of this site are known
    to be waited for soon. */
 WF_INLINE bool
@@ -90,8 +92,8 @@ expects_join(struct wf_g *parent, struct weft_site *site)
 {
 	if (parent->kids < UINT8_MAX)
 		parent->kids++;
-	parent->kid_site = site;
-	return at_load_rlx((wf_a32 *)&site->joins_) != 0; /* rlx: a heuristic */
+	parent->kid_site = wf_joins_of(site);
+	return at_load_rlx(parent->kid_site) != 0; /* rlx: a heuristic */
 }
 
 /* g has started goroutines and is about to wait, for a wait group or to receive. A few children, at
@@ -99,11 +101,10 @@ expects_join(struct wf_g *parent, struct weft_site *site)
 void
 wf_learn_joins(struct wf_g *g, uint32_t few)
 {
-	wf_a32 *joins = (wf_a32 *)&g->kid_site->joins_;
-	uint32_t now = few <= g->kids && g->kids <= JOIN_KIDS_MAX;
+	bool now = few <= g->kids && g->kids <= JOIN_KIDS_MAX;
 
-	if (at_load_rlx(joins) != now) /* rlx: a heuristic */
-		at_store_rlx(joins, now);
+	if (at_load_rlx(g->kid_site) != now) /* rlx: a heuristic */
+		at_store_rlx(g->kid_site, now);
 	g->kids = 0;
 }
 
@@ -146,10 +147,12 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
 	if (p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
-	    wf_forkq_push(&p->forkq, g))
-		wf_submitted(m);
-	else
+	    wf_forkq_push(&p->forkq, g)) {
+		if (!wf_gather_keeps(p))
+			wf_submitted(m);
+	} else {
 		wf_submit(m, p, g, false);
+	}
 	return id;
 
 out_stack:

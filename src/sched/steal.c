@@ -87,6 +87,8 @@ steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 	m->stole_ns = os_now_ns();
 	m->stole_tick = at_load_rlx(&p->tick); /* rlx: our own */
 	m->stole_bounces = p->bounces;
+	at_store_rlx(&p->keep.state,
+		     0); /* rlx: a heuristic. This is no work that was gathered here */
 	wf_gather_apart(p, victim);
 	return g;
 }
@@ -192,9 +194,9 @@ wf_any_to_take(void)
 	return any_global() || any_local(true);
 }
 
-/* The same for the Ps alone. */
+/* The same without the global queue, which a P that keeps its work will come by. */
 bool
-wf_any_local_to_take(void)
+wf_any_beside_global(void)
 {
-	return any_local(true);
+	return wf_globq_size(&wf_urgentq) > 0 || wf_globq_size(&wf_pinq) > 0 || any_local(true);
 }

@@ -285,6 +285,7 @@ wf_world_resize(struct wf_m *m, uint32_t n)
 		move_to_p0(m);
 	rc = wf_p_resize(n);
 	wf_world_start(m);
+	wf_ms_shrink();
 	return rc;
 }
 

@@ -19,6 +19,7 @@
  * MON-2: in a long nap only if `naps` was set, a fence passed, and no urgent goroutine was queued.
  */
 #include "core/stack.h"
+#include "sched/gather.h"
 #include "sched/netpoll.h"
 #include "sched/sched.h"
 
@@ -244,7 +245,7 @@ stands_still(struct wf_p *p)
 	p->seen_switches = switches;
 	if (moved)
 		mon.still = 0;
-	if (moved || wf_p_empty(p))
+	if ((moved && !wf_gather_is_stale(p, mon.seen)) || wf_p_empty(p))
 		return false;
 	at_store_rlx(&p->lone_local, 0); /* rlx: a heuristic */
 	at_store_rlx(&p->keep.state, 0); /* rlx: the same; GATH-1 */

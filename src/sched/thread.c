@@ -507,6 +507,19 @@ end_one_idle(void)
 	return m != NULL;
 }
 
+/* There are fewer Ps: those that sleep without a limit, and are too many now, end. */
+void
+wf_ms_shrink(void)
+{
+	uint32_t keep = at_load_rlx(&wf_sched.procs) + 2, n; /* rlx: the caller has set it */
+
+	wf_lock(&wf_sched.lock);
+	n = wf_sched.nm - wf_sched.npinned;
+	wf_unlock(&wf_sched.lock);
+	for (; n > keep && end_one_idle(); n--)
+		;
+}
+
 /* Threads in user code are left behind: OVER is what they find when they call next. True if all
    threads of the run are gone or left behind, and nobody is inside. */
 static bool

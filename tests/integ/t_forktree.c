@@ -117,3 +117,138 @@ TEST(children_have_their_turn_beside_a_busy_queue)
 	use_procs(1);
 	EXPECT_EQ(weft_run(main_beside), 0);
 }
+
+/* ---- nobody in the fork queue is forgotten */
+
+static int ran;
+
+struct learnt {
+	weft_chan(int) done; /* or NULL */
+	int *flag;           /* or NULL */
+};
+
+static int
+learnt(struct learnt *a)
+{
+	if (a->flag)
+		store(a->flag, 1);
+	return a->done ? weft_send(a->done, 1) : 0;
+}
+
+/* One place for all of them. */
+static void
+start_learnt(void *done, int *flag)
+{
+	EXPECT(weft_go(learnt, done, flag) > 1);
+}
+
+static void
+fork_and_join(void *done)
+{
+	weft_chan(int) ch = done;
+
+	start_learnt(ch, NULL);
+	start_learnt(ch, NULL);
+	EXPECT_EQ(weft_recv(ch, NULL), 1);
+	EXPECT_EQ(weft_recv(ch, NULL), 1);
+}
+
+struct echoes {
+	weft_chan(int) in, out;
+};
+
+static int
+echoes(struct echoes *a)
+{
+	int v;
+
+	while (weft_recv(a->in, &v) == 1)
+		EXPECT_EQ(weft_send(a->out, v), 0);
+	return 0;
+}
+
+/* Two take turns in runnext, and the ring is empty at every tick. */
+static int
+main_beside_pair(void)
+{
+	weft_chan(int) done = weft_make(int, 4), in = weft_make(int, 0), out = weft_make(int, 0);
+
+	for (int i = 0; i < 3; i++)
+		fork_and_join(done);
+	EXPECT(weft_go(echoes, in, out) > 1);
+	start_learnt(NULL, &ran);
+	for (int i = 0; i < 100000 && !load(&ran); i++) {
+		EXPECT_EQ(weft_send(in, i), 0);
+		EXPECT_EQ(weft_recv(out, NULL), 1);
+	}
+	EXPECT(load(&ran));
+	EXPECT_EQ(weft_close(in), 0);
+	return 0;
+}
+
+TEST(a_child_has_its_turn_beside_two_that_take_turns)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(main_beside_pair), 0);
+}
+
+static int
+main_below_newer(void)
+{
+	weft_chan(int) done = weft_make(int, 4);
+
+	for (int i = 0; i < 3; i++)
+		fork_and_join(done);
+	start_learnt(NULL, &ran);
+	for (int i = 0; i < 10000 && !load(&ran); i++)
+		fork_and_join(done);
+	EXPECT(load(&ran));
+	weft_free(done);
+	return 0;
+}
+
+TEST(a_child_has_its_turn_below_newer_ones)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(main_below_newer), 0);
+}
+
+struct joined {
+	int depth;
+};
+
+/* Children of wait groups, which run where their parents wait. */
+static int
+joined(struct joined *a)
+{
+	struct weft_wg wg = {0};
+
+	if (a->depth > 0)
+		for (int i = 0; i < 2; i++)
+			EXPECT(weft_wg_go(&wg, joined, a->depth - 1) > 1);
+	return weft_wg_wait(&wg);
+}
+
+static int
+main_below_joined(void)
+{
+	weft_chan(int) done = weft_make(int, 4);
+	struct joined tree = {3};
+
+	for (int i = 0; i < 3; i++) {
+		fork_and_join(done);
+		EXPECT_EQ(joined(&tree), 0);
+	}
+	start_learnt(NULL, &ran);
+	for (int i = 0; i < 10000 && !load(&ran); i++)
+		EXPECT_EQ(joined(&tree), 0);
+	EXPECT(load(&ran));
+	weft_free(done);
+	return 0;
+}
+
+TEST(a_child_has_its_turn_below_those_of_wait_groups)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(main_below_joined), 0);
+}

@@ -288,6 +288,15 @@ SCENARIO(lone_one_and_another) = {
     .blocked_ok = true,
 };
 
+static void
+blocks(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_leave_blocking(m);
+}
+
 /* ---- a P lays its goroutines down for another, which runs out of work at the same time */
 
 static void
@@ -386,6 +395,43 @@ SCENARIO(keeps_and_parts) = {
     .blocked_ok = true,
 };
 
+/* ---- who keeps its work has more than its ring holds: the rest is for everybody */
+
+static void
+submit_until_over(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	for (int i = 0; i < WF_RUNQ_SIZE + 1; i++)
+		wf_submit(m, wf_m_p(m), make(false), false);
+}
+
+static void
+check_over(void)
+{
+	SIM_CHECK(wf_sched.nmspinning.v == 0);
+	SIM_CHECK(wf_globq.size.v == 0 || wf_sched.idle_mask[0].v == 0);
+}
+
+SCENARIO(keeps_and_overflows) = {
+    .setup = setup_keeps,
+    .threads = {{submit_until_over, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_over,
+    .mutants = {SIM_MUTANT(MUT_GATHER_OVER_MUTE)},
+    .blocked_ok = true,
+};
+
+/* ---- a P lays its goroutines down for another whose holder has gone to block. GATH-2 */
+
+SCENARIO(lays_down_home_blocks) = {
+    .setup = setup_lays_down,
+    .threads = {{blocks, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_GATHER_ON_OFFER)},
+    .blocked_ok = true,
+};
+
 /* IDLE-4 */
 SCENARIO(last_spinner_wakes_next) = {
     .setup = setup_three_ps,
@@ -440,15 +486,6 @@ SCENARIO(found_but_no_p) = {
 };
 
 /* ---- a goroutine blocks, its P on offer or passed on, while another submits and computes on */
-
-static void
-blocks(void *arg)
-{
-	struct wf_m *m = arg;
-
-	wf_m_set(m);
-	wf_leave_blocking(m);
-}
 
 /* The section ends and begins anew. */
 static void

@@ -128,7 +128,8 @@ site_of(int (*fn)(void *), bool joined)
 {
 	struct weft_site *site = &sites[nsites++ % countof(sites)];
 
-	*site = (struct weft_site){.fn = fn, .name = "a goroutine", .joins_ = joined};
+	*site = (struct weft_site){.fn = fn, .name = "a goroutine"};
+	wf_joins_of(site)->v = joined;
 	return site;
 }
 
