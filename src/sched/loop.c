@@ -16,9 +16,8 @@ enum { FORK_EVERY = 2, FORK_TURNS = 4, OLDEST_TURNS = 2 };
 enum {
 	FORK_EVERY = 4,  /* schedules between looks at the fork queue, while the ring is busy */
 	FORK_TURNS = 32, /* of those, one is for the global queue */
-	OLDEST_TURNS =
-	    16, /* fairness ticks beside an empty ring, one for the oldest fork: each opens
-			      another part of a tree */
+	/* fairness ticks beside an empty ring, one for the oldest fork: it opens a part of its tree */
+	OLDEST_TURNS = 64,
 };
 #endif
 

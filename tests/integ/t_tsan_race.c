@@ -86,3 +86,37 @@ TEST(wait_group_orders)
 	EXPECT_EQ(status, 0);
 #endif
 }
+
+static int
+circle_of_locks(void)
+{
+	static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+
+	for (int i = 0; i < 2; i++) {
+		pthread_mutex_lock(i ? &b : &a);
+		pthread_mutex_lock(i ? &a : &b);
+		pthread_mutex_unlock(i ? &a : &b);
+		pthread_mutex_unlock(i ? &b : &a);
+	}
+	return 0;
+}
+
+__attribute__((unused)) static void
+child_locks_in_a_circle(void)
+{
+	weft_run(circle_of_locks);
+}
+
+/* A report without an access to memory: it goes through, as it is. */
+TEST(a_circle_of_locks_is_reported)
+{
+#ifndef WF_TSAN
+	SKIP("needs the thread sanitizer");
+#else
+	static char out[1 << 16];
+
+	test_child(child_locks_in_a_circle, out, sizeof(out));
+	EXPECT_HAS(out, "lock-order-inversion");
+	EXPECT(!test_has(out, "CHECK failed"));
+#endif
+}
