@@ -10,9 +10,9 @@ enum {
 	WF_GATHER_FEW = 1,
 	WF_GATHER_MANY = 1,
 #else
-	WF_GATHER_FEW =
-	    16, /* bounces that are no accident: looked at when the P is out of work, ... */
-	WF_GATHER_MANY = 64, /* ... or so many, and it is looked at while there is more */
+	/* bounces that are no accident: so many are looked at when the P is out of work, ... */
+	WF_GATHER_FEW = 16,
+	WF_GATHER_MANY = 64, /* ... and so many while it has more */
 #endif
 };
 

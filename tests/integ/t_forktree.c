@@ -62,7 +62,7 @@ TEST(a_tree_by_channels_is_walked_depth_first)
 {
 	use_procs(1);
 	EXPECT_EQ(weft_run(main_tree), 0);
-	EXPECT(load(&most) < LEAVES / 10);
+	EXPECT(load(&most) < LEAVES / 50);
 }
 
 static int stop, yields;
