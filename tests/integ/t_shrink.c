@@ -64,6 +64,35 @@ TEST(threads_of_a_burst_end_by_themselves)
 	EXPECT_EQ(weft_run(burst_of_blockers), 0);
 }
 
+enum { FEW_BLOCKERS = 12 };
+
+/* Not too many for the Ps there are: they sleep without a limit, until the Ps are fewer. */
+static int
+fewer_ps(void)
+{
+	struct weft_wg wg = {0};
+	char c[FEW_BLOCKERS] = {0};
+
+	EXPECT_EQ(weft_set_procs(16), 2);
+	for (int i = 0; i < FEW_BLOCKERS; i++)
+		EXPECT(weft_wg_go(&wg, blocks_in_read) > 0);
+	while (threads() < FEW_BLOCKERS)
+		weft_yield();
+	EXPECT_EQ(write(gate[1], c, sizeof(c)), (int)sizeof(c));
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(weft_set_procs(1), 16);
+	while (threads() > 1 + 2 + 2 + 1) /* as above */
+		nap();
+	return 0;
+}
+
+TEST(threads_end_when_the_ps_are_fewer)
+{
+	use_procs(2);
+	EXPECT_EQ(pipe(gate), 0);
+	EXPECT_EQ(weft_run(fewer_ps), 0);
+}
+
 /* ---- memory; the sanitizers keep it on purpose */
 
 #if !defined(WF_ASAN) && !defined(WF_TSAN)
