@@ -59,7 +59,7 @@ SOMAJOR := 0
 
 SRCS := $(sort $(wildcard src/*.c src/*/*.c)) $(wildcard src/arch/$(ARCH).S)
 ifeq ($(VARIANT),sim)
-SRCS := $(filter-out src/base/os.c src/base/osio.c src/base/ossock.c src/base/probe.c,$(SRCS))
+SRCS := $(filter-out src/base/os.c src/base/osmem.c src/base/osio.c src/base/ossock.c src/base/probe.c,$(SRCS))
 endif
 OBJS := $(patsubst src/%,$B/obj/%.o,$(SRCS))
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os.c: Linux. Every system call, and the only file that reads errno. With WF_FAULT each call
- * that can fail asks fault() first: WEFT_FAULT=name:n makes the n-th call of that name fail,
+ * os.c: Linux: futexes, threads, the clock, signals. Memory is in osmem.c, descriptors in osio.c and
+ * ossock.c: every system call, and the only files that read errno. With WF_FAULT each call that can
+ * fail asks fault() first: WEFT_FAULT=name:n makes the n-th call of that name fail,
  * name:n+ that one and all after it.
  *
  * Where libc's function is a cancellation point the system call is made directly: a plain thread
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE 1
 #include "base/os.h"
 #include "base/check.h"
+#include "base/oscall.h"
 #include "base/sanitizer.h"
 
 #include <errno.h>
@@ -38,13 +40,6 @@ enum {
 	MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
 	MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
 };
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
-#endif
-#ifndef PR_SET_VMA
-#define PR_SET_VMA           0x53564d41
-#define PR_SET_VMA_ANON_NAME 0
-#endif
 
 enum {
 	THREAD_STACK =
@@ -55,8 +50,8 @@ enum {
 /* ---- faults on order */
 
 #ifdef WF_FAULT
-static bool
-fault(const char *name)
+bool
+os_fault(const char *name)
 {
 	static wf_a32 calls;
 	const char *order = getenv("WEFT_FAULT");
@@ -70,26 +65,12 @@ fault(const char *name)
 	k = at_add_rlx(&calls, 1) + 1; /* rlx: a counter */
 	return *end == '+' ? k >= n : k == n;
 }
-
-bool
-os_fault(const char *name)
-{
-	return fault(name);
-}
-#else
-#define fault(name) false
 #endif
-
-static int
-result(long rc)
-{
-	return rc < 0 ? -errno : (int)rc;
-}
 
 static int
 open_to_read(const char *path)
 {
-	return result(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+	return (int)result(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
 }
 
 /* ---- futex */
@@ -100,8 +81,8 @@ futex_until(wf_a32 *word, uint32_t value, int64_t until_ns)
 	struct timespec ts = {until_ns / 1000000000, until_ns % 1000000000};
 
 	/* this one takes the time itself, not what is left until then: no drift, no race */
-	return result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &ts, NULL,
-			      UINT32_MAX)); /* any waker */
+	return (int)result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &ts, NULL,
+				   UINT32_MAX)); /* any waker */
 }
 
 #ifdef WF_TSAN
@@ -135,8 +116,8 @@ futex_for(wf_a32 *word, uint32_t value, int64_t timeout_ns)
 {
 	struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
 
-	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
-			      timeout_ns < 0 ? NULL : &ts, NULL, 0));
+	return (int)result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
+				   timeout_ns < 0 ? NULL : &ts, NULL, 0));
 }
 #endif
 
@@ -163,7 +144,7 @@ os_futex_wait_until(wf_a32 *word, uint32_t value, int64_t until_ns)
 int
 os_futex_wake(wf_a32 *word, int count)
 {
-	return result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
+	return (int)result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
 }
 
 /* ---- threads */
@@ -340,124 +321,6 @@ os_cpu_count(void)
 	return n;
 }
 
-/* ---- memory */
-
-size_t
-os_page_bytes(void)
-{
-	static size_t page;
-
-	return page ? page : (page = (size_t)sysconf(_SC_PAGESIZE));
-}
-
-int
-os_reserve(size_t bytes, size_t align, void **out)
-{
-	size_t page = os_page_bytes(), extra = align > page ? align : 0;
-	char *at, *aligned;
-
-	if (fault("mmap"))
-		return -ENOMEM;
-	at = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	aligned = (char *)(((uintptr_t)at + align - 1) / align * align);
-	if (aligned > at)
-		munmap(at, (size_t)(aligned - at));
-	if (extra && at + bytes + extra > aligned + bytes)
-		munmap(aligned + bytes, (size_t)(at + extra - aligned));
-	*out = aligned;
-	return 0;
-}
-
-void
-os_release(void *addr, size_t bytes)
-{
-	munmap(addr, bytes);
-}
-
-int
-os_discard(void *addr, size_t bytes)
-{
-	if (fault("discard"))
-		return -EINVAL;
-	return result(madvise(addr, bytes, MADV_DONTNEED));
-}
-
-#ifdef WF_TSAN
-void AnnotateIgnoreReadsBegin(const char *file, int line);
-void AnnotateIgnoreReadsEnd(const char *file, int line);
-void AnnotateIgnoreWritesBegin(const char *file, int line);
-void AnnotateIgnoreWritesEnd(const char *file, int line);
-
-/* A stack changes its goroutine: without this the frames of the two would look like a race. While
-   accesses are ignored, TSan forgets what it knew of a range that is mapped. */
-void
-os_renew(void *addr, size_t bytes)
-{
-	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-	CHECK(mmap(addr, bytes, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == addr);
-	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-}
-#endif
-
-/* Does reading this address fault? Asked of the kernel, which copies the set before it looks at
-   the impossible first argument. */
-static bool
-read_faults(const void *addr)
-{
-	enum { NO_SUCH_HOW = 0x7fff, SET_BYTES = 8 };
-
-	return syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, addr, NULL, SET_BYTES) < 0 &&
-	       errno == EFAULT;
-}
-
-int
-os_guard(void *addr, size_t bytes)
-{
-	static wf_a32 works; /* 0 not known, 1 yes, 2 no: an emulator may agree and do nothing */
-
-	if (fault("guard") || at_load_rlx(&works) == 2) /* rlx: only this word matters */
-		return -EINVAL;
-	if (madvise(addr, bytes, MADV_GUARD_INSTALL) < 0)
-		return -errno;
-	if (at_load_rlx(&works) == 0)
-		at_store_rlx(&works, read_faults(addr) ? 1 : 2);
-	return at_load_rlx(&works) == 1 ? 0 : -EINVAL;
-}
-
-int
-os_protect_none(void *addr, size_t bytes)
-{
-	if (fault("mprotect"))
-		return -ENOMEM;
-	return result(mprotect(addr, bytes, PROT_NONE));
-}
-
-void
-os_hint_hugepage(void *addr, size_t bytes, bool yes)
-{
-	madvise(addr, bytes, yes ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-}
-
-int
-os_resident(void *addr, size_t pages, unsigned char *vec)
-{
-	if (fault("mincore"))
-		return -ENOMEM;
-	return result(mincore(addr, pages * os_page_bytes(), vec));
-}
-
-void
-os_name_memory(void *addr, size_t bytes, const char *name)
-{
-	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, addr, bytes, name);
-}
-
 /* ---- ordering */
 
 int
@@ -465,7 +328,7 @@ os_membarrier_register(void)
 {
 	if (fault("membarrier"))
 		return -ENOSYS;
-	return result(syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+	return (int)result(syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 }
 
 void
@@ -622,7 +485,7 @@ os_altstack_install(void **mem)
 	if (ss.ss_sp == MAP_FAILED)
 		return -errno;
 	*mem = ss.ss_sp;
-	return result(sigaltstack(&ss, NULL));
+	return (int)result(sigaltstack(&ss, NULL));
 }
 
 void
@@ -674,7 +537,7 @@ os_segv_install(os_segv_fn *fn)
 	     (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)))
 		return 0;
 	installed = true;
-	return result(sigaction(SIGSEGV, &ours, &old_segv));
+	return (int)result(sigaction(SIGSEGV, &ours, &old_segv));
 }
 
 uintptr_t

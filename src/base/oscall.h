@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oscall.h: how osio.c and ossock.c call the kernel: faults on order, -errno, interrupted calls. */
+/* oscall.h: how the os files call the kernel: faults on order, -errno, interrupted calls. */
 #ifndef WF_BASE_OSCALL_H
 #define WF_BASE_OSCALL_H
 

@@ -4,14 +4,17 @@
  * stays with the thread that runs it, and our system calls it does not see. Empty in every other
  * build.
  */
+#define _GNU_SOURCE 1
 #include "base/sanitizer.h"
 
 #ifdef WF_TSAN
+#include "base/check.h"
 #include "base/os.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* TSan puts a signal off until the thread calls something that it intercepts: strlen will do. */
 void
@@ -21,6 +24,24 @@ os_tsan_signals(void)
 
 	__asm__("" : "+r"(intercepted)); /* or the compiler would know the answer */
 	intercepted("");
+}
+
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+
+/* A stack changes its goroutine: without this the frames of the two would look like a race. While
+   accesses are ignored, TSan forgets what it knew of a range that is mapped. */
+void
+os_renew(void *addr, size_t bytes)
+{
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+	CHECK(mmap(addr, bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == addr);
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 
 int __tsan_get_report_data(void *report, const char **what, int *count, int *stacks, int *accesses,
