@@ -101,7 +101,6 @@ struct wf_m {
 	uint32_t grace;                  /* pauses before it takes little: see learn_grace */
 	uint32_t stole_tick;             /* its P's tick at its last theft ... */
 	int64_t stole_ns;                /* ... and the time; 0: judged */
-	uint32_t stole_bounces;          /* ... and its P's count of them */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	bool plain;                      /* not ours: a thread of the program */
@@ -186,7 +185,7 @@ struct wf_p {
 	wf_a64 n_uses;   /* atomic: sections in channels */
 	uint32_t chain;  /* runnext runs in a row */
 	uint32_t urgent_runs; /* urgent turns in a row: PRIO-2 */
-	uint32_t bounces;     /* uses of what another P had used last: gather.c, learn_grace */
+	uint32_t bounces;     /* uses of what another P had used last: gather.c */
 	struct wf_apart apart;
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];

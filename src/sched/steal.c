@@ -19,8 +19,7 @@ enum {
 #else
 	GRACE_MAX = 1024, /* pauses: 15 to 45 us */
 #endif
-	SHORT_NS = 500,   /* a goroutine's run: a few transfers of cache lines between cores */
-	BOUNCES_FEW = 16, /* from here on they are no accident */
+	SHORT_NS = 500, /* a goroutine's run: a few transfers of cache lines between cores */
 };
 
 static struct {
@@ -86,7 +85,6 @@ steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 	at_bump(&p->n_stolen, n);
 	m->stole_ns = os_now_ns();
 	m->stole_tick = at_load_rlx(&p->tick); /* rlx: our own */
-	m->stole_bounces = p->bounces;
 	at_store_rlx(&p->keep.state,
 		     0); /* rlx: a heuristic. This is no work that was gathered here */
 	wf_gather_apart(p, victim);
@@ -95,23 +93,20 @@ steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 
 /*
  * Out of work again after a theft: was it worth it? Goroutines that are over in less time than
- * their cache lines need to change cores are better left where they are, and so are those that
- * pass an object back and forth with the core they came from all the time. Then the next theft
- * waits longer, and leaves more, so that what it moves is worth the trip.
+ * their cache lines need to change cores are better left where they are. Then the next theft waits
+ * longer, and leaves more, so that what it moves is worth the trip. Those that pass an object back
+ * and forth with the core they came from are gather.c's.
  */
 static void
 learn_grace(struct wf_m *m, struct wf_p *p)
 {
 	uint32_t ran = at_load_rlx(&p->tick) - m->stole_tick; /* rlx: our own */
-	uint32_t bounces = p->bounces - m->stole_bounces;
 	int64_t took;
 
-	if (m->stole_ns == 0 || (ran == 0 && bounces == 0))
+	if (m->stole_ns == 0 || ran == 0)
 		return;
 	took = os_now_ns() - m->stole_ns;
-	if (bounces >= BOUNCES_FEW && took / bounces < SHORT_NS)
-		m->grace = GRACE_MAX;
-	else if (ran > 0 && took / ran < SHORT_NS)
+	if (took / ran < SHORT_NS)
 		m->grace = m->grace < GRACE_MAX ? m->grace * 2 : GRACE_MAX;
 	else
 		m->grace = m->grace > GRACE ? m->grace / 2 : GRACE;
