@@ -82,8 +82,9 @@ enum wf_mutant_id {
 	MUT_GATHER_BLIND,      /* a spinner leaves without a look at what others have */
 	MUT_GATHER_PARTS_MUTE, /* who has kept its work shares it again and tells nobody */
 	MUT_GATHER_OVER_MUTE,  /* who keeps its work has too much, and tells nobody */
-	MUT_GATHER_ON_OFFER,   /* goroutines are laid down for a P whose holder blocks */
-	MUT_DEAD_NO_FIRING,    /* the deadlock check forgets what is in somebody's hands */
+	MUT_GATHER_THIEF_KEEPS, /* who takes from another keeps what it took for itself */
+	MUT_GATHER_ON_OFFER,    /* goroutines are laid down for a P whose holder blocks */
+	MUT_DEAD_NO_FIRING,     /* the deadlock check forgets what is in somebody's hands */
 };
 
 #endif

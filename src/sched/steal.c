@@ -85,8 +85,8 @@ steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
 	at_bump(&p->n_stolen, n);
 	m->stole_ns = os_now_ns();
 	m->stole_tick = at_load_rlx(&p->tick); /* rlx: our own */
-	at_store_rlx(&p->keep.state,
-		     0); /* rlx: a heuristic. This is no work that was gathered here */
+	if (!WF_MUTANT(MUT_GATHER_THIEF_KEEPS))
+		at_store_rlx(&p->keep.state, 0); /* rlx: a heuristic, GATH-1 */
 	wf_gather_apart(p, victim);
 	return g;
 }

@@ -432,6 +432,35 @@ SCENARIO(lays_down_home_blocks) = {
     .blocked_ok = true,
 };
 
+/* ---- what was taken was not gathered here: others may take it again. GATH-1 */
+
+static void
+setup_thief_keeps(void)
+{
+	reset(2);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_hold(&rig.m[1], &rig.p[1]);
+	for (int i = 0; i < WF_RUNQ_SIZE; i++)
+		queue_one(&rig.p[0]);
+	rig.p[1].keep.state.v = 1;
+}
+
+static void
+takes(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	if (wf_steal(m, wf_m_p(m)))
+		SIM_CHECK(!wf_gather_keeps(wf_m_p(m)));
+}
+
+SCENARIO(thief_keeps_nothing) = {
+    .setup = setup_thief_keeps,
+    .threads = {{takes, &rig.m[1], false}},
+    .mutants = {SIM_MUTANT(MUT_GATHER_THIEF_KEEPS)},
+};
+
 /* IDLE-4 */
 SCENARIO(last_spinner_wakes_next) = {
     .setup = setup_three_ps,

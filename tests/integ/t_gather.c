@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* t_gather.c: a P that keeps its goroutines does so only while it looks at what that is worth.
+   procs-2-only not-tsan: it writes the library's own words, whose order TSan is not told */
+#include "integ/helpers.h"
+
+#include "core/gmp.h"
+#include "core/self.h"
+#include "sched/sched.h"
+
+static struct wf_p *home;
+static int elsewhere;
+
+/* As after a trial that nothing can shake: each look of the holder's finds it better so. */
+static void
+keep(struct wf_p *p)
+{
+	p->keep.before_ns.v = 1;
+	p->keep.before.v = 0;
+	p->keep.until.v = INT64_MAX;
+	p->keep.since.v = (uint64_t)weft_now();
+	store(&p->keep.state.v, 2);
+}
+
+/* A millisecond of work, then the next: fewer switches than it takes until the holder looks. */
+static int
+computes(void)
+{
+	int64_t until = weft_now() + WEFT_MS;
+
+	if (wf_m_p(wf_m()) != home)
+		store(&elsewhere, 1);
+	while (weft_now() < until)
+		;
+	if (!load(&elsewhere))
+		EXPECT(weft_go(computes) > 1);
+	return 0;
+}
+
+/* Until the monitor looks so rarely that it sees every P move. */
+static void
+be_dull(void)
+{
+	int64_t until = weft_now() + 100 * WEFT_MS;
+
+	while (weft_now() < until)
+		weft_yield();
+}
+
+static int
+main_computes(void)
+{
+	be_dull();
+	home = wf_m_p(wf_m());
+	keep(home);
+	for (int i = 0; i < 8; i++)
+		EXPECT(weft_go(computes) > 1);
+	while (!load(&elsewhere)) /* the limit is the test's */
+		weft_yield();
+	while (weft_count() > 1)
+		weft_yield();
+	return 0;
+}
+
+/* GATH-1 */
+TEST(who_computes_keeps_nothing_for_long)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(main_computes), 0);
+}
