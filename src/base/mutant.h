@@ -12,6 +12,10 @@ enum wf_mutant_id {
 	MUT_RUNQ_GET_NO_CAS,       /* the owner takes from the head without asking the thieves */
 	MUT_RUNQ_STEAL_NO_CAS,     /* a thief does not claim what it copied */
 	MUT_RUNQ_NEXT_NO_CAS,      /* runnext taken by load and store */
+	MUT_DOOR_NO_MEMBARRIER,    /* a thief opens a door without a barrier */
+	MUT_DOOR_NO_LOOK,          /* ... and does not wait for the owner inside */
+	MUT_DOOR_SHUT_IN,          /* the owner shuts the door with a thief inside */
+	MUT_DOOR_NO_NUMBER,        /* a door that was shut meanwhile is taken for the same */
 	MUT_FORKQ_POP_NO_FENCE,    /* bottom lowered, top read without a fence */
 	MUT_FORKQ_STEAL_NO_CAS,    /* a thief does not claim what it read */
 	MUT_IDLE_SUBMIT_NO_FENCE,  /* work published, spinners read without a fence */

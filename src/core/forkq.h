@@ -8,16 +8,19 @@
  * runs it while it waits; thieves take the oldest, the largest subtree, from the top. The
  * algorithm is Chase and Lev's with a fixed ring.
  *
+ * While its door (door.h) is shut there are no thieves, and the owner needs neither fence nor CAS.
+ *
  * FQ-1: slots [top, bottom) hold Gs; only the owner writes slots and bottom.
  * FQ-2: the owner lowers bottom before it looks at top, with a full fence in between, and a
  *       thief reads top before bottom likewise: both see it if only one G is left, and then the
- *       CAS of top decides.
+ *       CAS of top decides. If the owner is alone (DOOR-1) there is nothing to decide.
  * FQ-3: a slot is written before the bottom that covers it is released.
  */
 #ifndef WF_CORE_FORKQ_H
 #define WF_CORE_FORKQ_H
 
 #include "base/mutant.h"
+#include "core/door.h"
 #include "core/g.h"
 
 #ifdef WF_TINY
@@ -28,7 +31,8 @@ enum { WF_FORKQ_SIZE = 1024 };
 _Static_assert((WF_FORKQ_SIZE & (WF_FORKQ_SIZE - 1)) == 0, "indices wrap by mask");
 
 struct wf_forkq {
-	wf_a32 top WF_ALIGNED(WF_CACHE_LINE);    /* atomic: written by thieves and the owner */
+	wf_a32 top WF_ALIGNED(WF_CACHE_LINE); /* atomic: written by thieves and the owner */
+	struct wf_door door;
 	wf_a32 bottom WF_ALIGNED(WF_CACHE_LINE); /* atomic: written by the owner */
 	wf_aptr slot[WF_FORKQ_SIZE];
 };
@@ -79,6 +83,23 @@ wf_forkq_peek(const struct wf_forkq *q)
 	return at_load_rlx(FORKQ_SLOT(q, b - 1)); /* rlx: we wrote it */
 }
 
+/* Owner, alone: the newest or the oldest. */
+WF_INLINE struct wf_g *
+wf_forkq_take_alone(struct wf_forkq *q, bool oldest)
+{
+	/* rlx: nobody else is there; published by the door */
+	uint32_t b = at_load_rlx(&q->bottom), t = at_load_rlx(&q->top);
+
+	if (b == t)
+		return NULL;
+	if (oldest) {
+		at_store_rel(&q->top, t + 1); /* rel: as a thief's CAS, for wf_forkq_empty */
+		return at_load_rlx(FORKQ_SLOT(q, t)); /* rlx: we wrote it */
+	}
+	at_store_rel(&q->bottom, b - 1);          /* rel: FQ-3 */
+	return at_load_rlx(FORKQ_SLOT(q, b - 1)); /* rlx: we wrote it */
+}
+
 /* Owner: the newest. */
 WF_INLINE struct wf_g *
 wf_forkq_pop(struct wf_forkq *q)
@@ -86,8 +107,13 @@ wf_forkq_pop(struct wf_forkq *q)
 	uint32_t b = at_load_rlx(&q->bottom) - 1, t; /* rlx: only we write it */
 	struct wf_g *g;
 
-	at_store_rel(&q->bottom,
-		     b); /* rel: FQ-3, for a thief that reads this value; the fence orders it */
+	if (likely(wf_door_alone(&q->door))) {
+		g = wf_forkq_take_alone(q, false);
+		wf_door_done(&q->door);
+		return g;
+	}
+	/* rel: FQ-3, for a thief that reads this value; the fence orders it */
+	at_store_rel(&q->bottom, b);
 	if (!WF_MUTANT(MUT_FORKQ_POP_NO_FENCE))
 		fence_seq();      /* FQ-2 */
 	t = at_load_rlx(&q->top); /* rlx: fenced */
@@ -104,9 +130,9 @@ wf_forkq_pop(struct wf_forkq *q)
 	return g;
 }
 
-/* Any M: the oldest, or NULL if there is none or another one was faster. */
+/* Owner, or a thief inside the door: the oldest, or NULL if there is none or another one was faster. */
 WF_INLINE struct wf_g *
-wf_forkq_steal(struct wf_forkq *q)
+wf_forkq_grab(struct wf_forkq *q)
 {
 	uint32_t t = at_load_acq(&q->top); /* acq: before bottom */
 	struct wf_g *g;
@@ -120,6 +146,32 @@ wf_forkq_steal(struct wf_forkq *q)
 		return g;
 	}
 	return at_cas_acqrel(&q->top, &t, t + 1) ? g : NULL; /* acqrel: it is ours */
+}
+
+/* Owner: the same. */
+WF_INLINE struct wf_g *
+wf_forkq_oldest(struct wf_forkq *q)
+{
+	struct wf_g *g;
+
+	if (unlikely(!wf_door_alone(&q->door)))
+		return wf_forkq_grab(q);
+	g = wf_forkq_take_alone(q, true);
+	wf_door_done(&q->door);
+	return g;
+}
+
+/* Thief: the same. */
+WF_INLINE struct wf_g *
+wf_forkq_steal(struct wf_forkq *q)
+{
+	struct wf_g *g;
+
+	if (wf_forkq_empty(q) || !wf_door_enter(&q->door))
+		return NULL;
+	g = wf_forkq_grab(q);
+	wf_door_leave(&q->door);
+	return g;
 }
 
 #endif

@@ -4,12 +4,15 @@
  *
  * One producer, the owner (the M that holds the P), many consumers: the owner and thieves. The
  * indices run freely modulo 2^32; tail - head is the fill. Header-only, so that the explorer
- * compiles it unchanged.
+ * compiles it unchanged. While its door (door.h) is shut there are no thieves, and the owner takes
+ * by plain stores.
  *
  * RQ-1: slots [head, tail) hold Gs; only the owner writes slots and tail.
  * RQ-2: a slot is written before the tail that covers it is released; a thief acquires tail.
- * RQ-3: what a consumer copied is his only if his CAS of head succeeds.
- * RQ-4: runnext is set by the owner; owner and thieves take it by CAS to NULL.
+ * RQ-3: what a consumer copied is his only if his CAS of head succeeds, or if he is the owner and
+ *       alone (DOOR-1).
+ * RQ-4: runnext is set by the owner; owner and thieves take it by CAS to NULL, the owner by a store
+ *       if it is alone. Thieves take from inside the door.
  * RQ-5: the ring never reports empty while a G is moving between runnext and the ring.
  *
  * Not here: the global queue (globq.h), victims and their order (steal.c).
@@ -18,6 +21,7 @@
 #define WF_CORE_RUNQ_H
 
 #include "base/mutant.h"
+#include "core/door.h"
 #include "core/glist.h"
 
 #ifdef WF_TINY
@@ -31,6 +35,7 @@ _Static_assert((WF_RUNQ_SIZE & (WF_RUNQ_SIZE - 1)) == 0, "indices wrap by mask")
 struct wf_runq {
 	/* atomic: written by all consumers */
 	wf_a32 head WF_ALIGNED(WF_CACHE_LINE);
+	struct wf_door door;
 	/* atomic: written by the owner, read by thieves */
 	wf_a32 tail WF_ALIGNED(WF_CACHE_LINE);
 	wf_aptr next; /* runnext */
@@ -123,10 +128,15 @@ wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 		wf_runq_fill_next(q, g);
 		return true;
 	}
-	/* acqrel: RQ-4; rmw because a thief may take the old one */
-	old = at_xchg_acqrel(&q->next, (void *)g);
-	if (!old)
-		return true;
+	if (likely(wf_door_alone(&q->door))) {
+		wf_runq_fill_next(q, g);
+		wf_door_done(&q->door);
+	} else {
+		/* acqrel: RQ-4; rmw because a thief may take the old one */
+		old = at_xchg_acqrel(&q->next, (void *)g);
+		if (!old)
+			return true;
+	}
 	wf_runq_put(q, old, over);
 	return false;
 }
@@ -166,8 +176,14 @@ wf_runq_get_next(struct wf_runq *q)
 	/* rlx: a non-NULL value is confirmed by the CAS. No retry: only we could set it again */
 	struct wf_g *g = at_load_rlx(&q->next);
 
-	if (!g || !wf_runq_take_next(q, g))
+	if (!g)
 		return NULL;
+	if (likely(wf_door_alone(&q->door))) { /* and was, since before that load: DOOR-2 */
+		at_store_rlx(&q->next, NULL);  /* rlx: RQ-4, published by the door */
+		wf_door_done(&q->door);
+	} else if (!wf_runq_take_next(q, g)) {
+		return NULL;
+	}
 	at_bump(&q->taken, 1); /* rlx: a hint for thieves */
 	return g;
 }
@@ -184,6 +200,11 @@ wf_runq_get_ring(struct wf_runq *q)
 		if (t == h)
 			return NULL;
 		g = at_load_rlx(RUNQ_SLOT(q, h)); /* rlx: we wrote it */
+		if (likely(wf_door_alone(&q->door))) {
+			at_store_rlx(&q->head, h + 1); /* rlx: RQ-3, published by the door */
+			wf_door_done(&q->door);
+			return g;
+		}
 		if (WF_MUTANT(MUT_RUNQ_GET_NO_CAS)) {
 			at_store_rel(&q->head, h + 1); /* a mutant */
 			return g;
@@ -205,47 +226,64 @@ wf_runq_drain(struct wf_runq *q, struct wf_glist *l)
 		wf_glist_push(l, g);
 }
 
-/*
- * Thief. Copies half of the victim's ring (rounded up) to the thief's own slots from `at` on,
- * and commits by moving head. A few Gs, or a lone runnext, are taken only with `lone`, and only
- * if the victim has not begun with them after `grace` pauses: it is likely to run them in the
- * time that a move to another core takes, and a thief that nibbles slows its victim down. The
- * pauses look at nothing, so as not to pull the victim's cache lines away. Returns how many.
- */
+/* So few are not worth a theft: the more patient the thief, the more it leaves. */
 static inline uint32_t
-wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lone, uint32_t grace)
+wf_runq_few(uint32_t grace)
 {
-	const uint32_t few = WF_RUNQ_FEW + grace / 8; /* the more patient, the more it leaves */
+	uint32_t few = WF_RUNQ_FEW + grace / 8;
 
+	return few < WF_RUNQ_SIZE / 2 ? few : WF_RUNQ_SIZE / 2 - 1;
+}
+
+/*
+ * Thief. Is it worth opening the door? A few Gs, or a lone runnext, are only with `lone`, and only if
+ * the victim has not begun with them after `grace` pauses: it is likely to run them in the time that
+ * a move to another core takes, and a thief that nibbles slows its victim down. The pauses look at
+ * nothing, so as not to pull the victim's cache lines away.
+ */
+static inline bool
+wf_runq_worth(const struct wf_runq *victim, bool lone, uint32_t grace)
+{
+	const uint32_t few = wf_runq_few(grace);
+	uint32_t h = at_load_rlx(&victim->head);        /* rlx: hints, all of them */
+	uint32_t n = at_load_rlx(&victim->tail) - h;    /* rlx: as above */
+	uint32_t taken = at_load_rlx(&victim->taken);   /* rlx: as above */
+	struct wf_g *next = at_load_rlx(&victim->next); /* rlx: as above */
+
+	if (n > few)
+		return true;
+	if (!lone || (n == 0 && !next))
+		return false;
+	if (grace == 0)
+		return true;
+	for (; grace > 0; grace--)
+		cpu_relax();
+	/* rlx: as above. Consumed, not stuck: leave it to the victim */
+	if (n == 0)
+		return at_load_rlx(&victim->next) == next && at_load_rlx(&victim->taken) == taken;
+	return at_load_rlx(&victim->head) == h || wf_runq_len(victim) > few; /* rlx: as above */
+}
+
+/* Thief, inside the door. Copies half of the victim's ring (rounded up) to the thief's own slots from
+   `at` on, and commits by moving head; if the ring is empty, with lone, runnext. Returns how many. */
+static inline uint32_t
+wf_runq_grab(struct wf_runq *victim, struct wf_runq *thief, uint32_t at, bool lone)
+{
 	for (;;) {
 		uint32_t h =
 		    at_load_acq(&victim->head); /* acq: synchronises with other consumers */
 		uint32_t t = at_load_acq(&victim->tail); /* acq: RQ-2, the slots are written */
 		uint32_t n = t - h;
 
-		if (n <= few && n < WF_RUNQ_SIZE / 2) {
-			uint32_t taken = at_load_rlx(&victim->taken);   /* rlx: a hint */
+		if (n == 0) {
 			struct wf_g *next = at_load_rlx(&victim->next); /* rlx: confirmed by CAS */
 
-			if (!lone || (n == 0 && !next))
+			if (!lone || !next)
 				return 0;
-			if (grace > 0) {
-				for (; grace > 0; grace--)
-					cpu_relax();
-				/* rlx: hints. Consumed, not stuck: leave it to the victim */
-				if (n == 0 && (at_load_rlx(&victim->next) != next ||
-					       at_load_rlx(&victim->taken) != taken))
-					return 0;
-				if (n > 0 && at_load_rlx(&victim->head) != h) /* rlx: as above */
-					lone = false;
+			if (!wf_runq_take_next(victim, next))
 				continue;
-			}
-			if (n == 0) {
-				if (!wf_runq_take_next(victim, next))
-					continue;
-				at_store_rlx(RUNQ_SLOT(thief, at), next); /* rlx: our own slot */
-				return 1;
-			}
+			at_store_rlx(RUNQ_SLOT(thief, at), next); /* rlx: our own slot */
+			return 1;
 		}
 		n -= n / 2;
 		if (n > WF_RUNQ_SIZE / 2) /* h and t do not belong together */
@@ -271,9 +309,13 @@ wf_runq_steal(struct wf_runq *thief, struct wf_runq *victim, bool lone, uint32_t
 	      uint32_t *count)
 {
 	uint32_t t = at_load_rlx(&thief->tail); /* rlx: we are the owner */
-	uint32_t n = wf_runq_grab(victim, thief, t, lone, grace);
+	uint32_t n = 0;
 	struct wf_g *g;
 
+	if (wf_runq_worth(victim, lone, grace) && wf_door_enter(&victim->door)) {
+		n = wf_runq_grab(victim, thief, t, lone);
+		wf_door_leave(&victim->door);
+	}
 	*count = n;
 	if (n == 0)
 		return NULL;

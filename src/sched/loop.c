@@ -37,7 +37,7 @@ pick_beside_ring(struct wf_p *p)
 
 	if (turn == 0)
 		return wf_globq_get(&wf_globq);
-	return turn == FORK_TURNS / 2 ? wf_forkq_steal(&p->forkq) : wf_forkq_pop(&p->forkq);
+	return turn == FORK_TURNS / 2 ? wf_forkq_oldest(&p->forkq) : wf_forkq_pop(&p->forkq);
 }
 
 static struct wf_g *
@@ -55,7 +55,7 @@ pick_fair(struct wf_p *p)
 		p->fair = FORK_EVERY;
 		g = pick_beside_ring(p);
 	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */
-		g = wf_forkq_steal(&p->forkq);
+		g = wf_forkq_oldest(&p->forkq);
 	}
 	return g ? g : wf_globq_get(&wf_globq);
 }
@@ -130,6 +130,8 @@ find_runnable(struct wf_m *m, bool *inherit)
 			wf_timers_run_own(m, p);
 		if (unlikely(p->fair == 0)) {
 			wf_netpoll_tick(m);
+			wf_door_look(&p->runq.door);
+			wf_door_look(&p->forkq.door);
 			if (unlikely(wf_gather_keeps(p)))
 				wf_gather_tick(m, p);
 			if (unlikely(wf_gather(m, p)))

@@ -52,6 +52,15 @@ p_make(uint32_t id)
 	return p;
 }
 
+/* The P comes into service, in the caller's hand. */
+static void
+p_begin(struct wf_p *p)
+{
+	wf_door_init(&p->runq.door, wf_sched.fenced);
+	wf_door_init(&p->forkq.door, wf_sched.fenced);
+	at_store_rlx(&p->state, WF_P_STOPPED); /* rlx: the world is stopped */
+}
+
 /* The P leaves service: everything it holds goes where others find it. */
 static void
 p_unmake(struct wf_p *p)
@@ -82,7 +91,7 @@ wf_p_resize(uint32_t n)
 		if (!(wf_sched.allp[wf_sched.np_made] = p_make(wf_sched.np_made)))
 			return -ENOMEM;
 	for (uint32_t i = old; i < n; i++)
-		at_store_rlx(&wf_sched.allp[i]->state, WF_P_STOPPED); /* rlx: as above */
+		p_begin(wf_sched.allp[i]);
 	for (uint32_t i = n; i < old; i++)
 		p_unmake(wf_sched.allp[i]);
 	wf_steal_order_init(n);

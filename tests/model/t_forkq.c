@@ -23,15 +23,32 @@ static struct {
 	unsigned made;
 } s;
 
+void
+os_membarrier(void)
+{
+	sim_membarrier();
+}
+
 static void
-reset(void)
+reset_shut(void)
 {
 	memset(&s, 0, sizeof(s));
+	wf_door_init(&s.q.door, false);
+	sim_name(&s.q.door.state, "door");
+	sim_name(&s.q.door.busy, "busy");
 	s.q.top.v = s.q.bottom.v = (uint32_t)-WRAP;
 	sim_name(&s.q.top, "top");
 	sim_name(&s.q.bottom, "bottom");
 	for (int k = 0; k < WF_FORKQ_SIZE; k++)
 		sim_name(&s.q.slot[k], "slot%d", k);
+}
+
+/* The door is open: the races of the owner with thieves inside. */
+static void
+reset(void)
+{
+	reset_shut();
+	wf_door_init(&s.q.door, true);
 }
 
 static void
@@ -124,4 +141,41 @@ SCENARIO(mixed_against_two_thieves) = {
     .threads = {{owner_mixed, NULL, false}, {thief, (void *)1, false}, {thief, (void *)1, false}},
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_FORKQ_POP_NO_FENCE), SIM_MUTANT(MUT_FORKQ_STEAL_NO_CAS)},
+};
+
+/* ---- the door: DOOR-1, DOOR-2 */
+
+SCENARIO(door_mixed) = {
+    .setup = reset_shut,
+    .threads = {{owner_mixed, NULL, false}, {thief, (void *)1, false}, {thief, (void *)1, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+static void
+owner_oldest(void *arg)
+{
+	(void)arg;
+	push();
+	push();
+	push();
+	obtain(wf_forkq_oldest(&s.q));
+	wf_door_look(&s.q.door);
+	obtain(wf_forkq_pop(&s.q));
+	obtain(wf_forkq_oldest(&s.q));
+}
+
+SCENARIO(door_oldest) = {
+    .setup = reset_shut,
+    .threads = {{owner_oldest, NULL, false}, {thief, (void *)1, false}, {thief, (void *)1, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+SCENARIO(door_oldest_arm) = {
+    .setup = reset_shut,
+    .threads = {{owner_oldest, NULL, false}, {thief, (void *)2, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+    .model = SIM_ARM,
 };

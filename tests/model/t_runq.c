@@ -25,11 +25,20 @@ static struct {
 	struct wf_glist over; /* T0's */
 } s;
 
+void
+os_membarrier(void)
+{
+	sim_membarrier();
+}
+
 static void
-reset(void)
+reset_shut(void)
 {
 	memset(&s, 0, sizeof(s));
 	for (int i = 0; i < QUEUES; i++) {
+		wf_door_init(&s.q[i].door, false);
+		sim_name(&s.q[i].door.state, "q%d.door", i);
+		sim_name(&s.q[i].door.busy, "q%d.busy", i);
 		s.q[i].head.v = s.q[i].tail.v = (uint32_t)-WRAP;
 		sim_name(&s.q[i].head, "q%d.head", i);
 		sim_name(&s.q[i].tail, "q%d.tail", i);
@@ -41,6 +50,15 @@ reset(void)
 		sim_name(&s.g[i], "g%d", i);
 		sim_name(&s.payload[i], "payload%d", i);
 	}
+}
+
+/* All doors are open: the races of the owner with thieves inside. */
+static void
+reset(void)
+{
+	reset_shut();
+	for (int i = 0; i < QUEUES; i++)
+		wf_door_init(&s.q[i].door, true);
 }
 
 static int
@@ -456,4 +474,121 @@ SCENARIO(never_called_empty_arm) = {
     .threads = {{owner_never_empty, NULL, false}, {observer, NULL, false}},
     .check_end = check_end,
     .model = SIM_ARM,
+};
+
+/* ---- doors. A thief that cannot come in has got nothing, and the owner goes on: DOOR-1 to DOOR-3 */
+
+static void
+owner_shut(void *arg)
+{
+	(void)arg;
+	wf_runq_put(&s.q[0], make(), &s.over);
+	wf_runq_put(&s.q[0], make(), &s.over);
+	obtain(wf_runq_get_ring(&s.q[0]));
+	obtain(wf_runq_get_ring(&s.q[0]));
+}
+
+SCENARIO(door_ring) = {
+    .setup = reset_shut,
+    .threads = {{owner_shut, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK),
+		SIM_MUTANT(MUT_RUNQ_GET_NO_CAS)},
+};
+
+SCENARIO(door_ring_arm) = {
+    .setup = reset_shut,
+    .threads = {{owner_shut, NULL, false}, LONE_THIEF(1)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+    .model = SIM_ARM,
+};
+
+SCENARIO(door_next) = {
+    .setup = reset_shut,
+    .threads = {{owner_next, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+SCENARIO(door_next_arm) = {
+    .setup = reset_shut,
+    .threads = {{owner_next, NULL, false}, LONE_THIEF(1)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+    .model = SIM_ARM,
+};
+
+/* The owner shuts it again as soon as it may, and thieves come back. */
+static void
+owner_shuts(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		wf_runq_put(&s.q[0], make(), &s.over);
+		wf_runq_put(&s.q[0], make(), &s.over);
+		wf_door_look(&s.q[0].door);
+		wf_door_look(&s.q[0].door);
+		obtain(wf_runq_get_ring(&s.q[0]));
+		obtain(wf_runq_get_ring(&s.q[0]));
+	}
+}
+
+static void
+setup_visited(void)
+{
+	reset_shut();
+	s.q[0].door.state.v = WF_DOOR_OPEN;
+}
+
+SCENARIO(door_shuts) = {
+    .setup = setup_visited,
+    .threads = {{owner_shuts, NULL, false}, LONE_THIEF(1), LONE_THIEF(2)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_SHUT_IN), SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+};
+
+SCENARIO(door_shuts_arm) = {
+    .setup = setup_visited,
+    .threads = {{owner_shuts, NULL, false}, LONE_THIEF(1)},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_SHUT_IN), SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+    .model = SIM_ARM,
+};
+
+/* A thief has set the door ajar and has seen the owner idle; before it opens it the owner does, shuts
+   it, and another thief comes. DOOR-3 */
+static void
+owner_opens_and_shuts(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++)
+		wf_door_look(&s.q[0].door);
+	obtain(wf_runq_get_next(&s.q[0]));
+}
+
+static void
+setup_ajar(void)
+{
+	reset_shut();
+	wf_runq_put_next(&s.q[0], make(), &s.over);
+	s.q[0].door.state.v = WF_DOOR_AJAR;
+}
+
+static void
+thief_at_once(void *arg)
+{
+	int self = (int)(uintptr_t)arg;
+	uint32_t count;
+
+	obtain(wf_runq_steal(&s.q[self], &s.q[0], true, 0, &count));
+}
+
+SCENARIO(door_ajar_again) = {
+    .setup = setup_ajar,
+    .threads = {{owner_opens_and_shuts, NULL, false},
+		{thief_at_once, (void *)1, false},
+		{thief_at_once, (void *)2, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_NUMBER)},
 };

@@ -17,6 +17,7 @@ static void
 start_at(uint32_t index)
 {
 	memset(&q, 0, sizeof(q));
+	wf_door_init(&q.door, os_membarrier_register() < 0);
 	at_store_rlx(&q.top, index);
 	at_store_rlx(&q.bottom, index);
 }

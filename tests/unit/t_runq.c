@@ -19,6 +19,7 @@ static void
 start_at(struct wf_runq *r, uint32_t index)
 {
 	memset(r, 0, sizeof(*r));
+	wf_door_init(&r->door, os_membarrier_register() < 0);
 	at_store_rlx(&r->head, index);
 	at_store_rlx(&r->tail, index);
 }
@@ -139,6 +140,7 @@ TEST(steal_takes_half_rounded_up)
 		struct wf_g *g;
 		uint32_t took;
 
+		start_at(&q, 0);
 		fill(0, n);
 		g = wf_runq_steal(&thief, &q, true, 0, &took);
 		EXPECT_EQ(took, n - n / 2);
@@ -158,6 +160,7 @@ TEST(a_few_stay_unless_asked_for)
 {
 	uint32_t n;
 
+	start_at(&q, 0);
 	fill(0, WF_RUNQ_FEW);
 	EXPECT(wf_runq_steal(&thief, &q, false, 0, &n) == NULL);
 	EXPECT_EQ(wf_runq_len(&q), WF_RUNQ_FEW);
@@ -171,6 +174,7 @@ TEST(lone_goroutine_stays_unless_asked_for)
 {
 	uint32_t n;
 
+	start_at(&q, 0);
 	fill(0, 1);
 	EXPECT(wf_runq_steal(&thief, &q, false, 0, &n) == NULL);
 	EXPECT_EQ(n, 0);
@@ -188,6 +192,7 @@ TEST(steal_leaves_runnext_while_the_ring_has_more)
 {
 	uint32_t n;
 
+	start_at(&q, 0);
 	fill(0, 4);
 	wf_runq_put_next(&q, &gs[9], &over);
 	EXPECT(wf_runq_steal(&thief, &q, true, 0, &n) != NULL);
