@@ -46,6 +46,8 @@ int os_reserve(size_t bytes, size_t align,
 	       void **out); /* readable, writable, not counted until touched */
 void os_release(void *addr, size_t bytes);
 int os_discard(void *addr, size_t bytes); /* give the pages back; they read as zero */
+/* The same part of each of n blocks. */
+void os_discard_each(void *const *at, uint32_t n, size_t offset, size_t bytes);
 #ifdef WF_TSAN
 void os_renew(void *addr, size_t bytes); /* fresh pages that TSan has never seen used */
 #endif

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* The kernel's numbers, as in os.c. */
@@ -58,6 +59,33 @@ os_discard(void *addr, size_t bytes)
 	if (fault("discard"))
 		return -EINVAL;
 	return (int)result(madvise(addr, bytes, MADV_DONTNEED));
+}
+
+/* One call and one round of interrupts for all of them, where the kernel can: from Linux 6.13 on. */
+static bool
+discard_at_once(void *const *at, uint32_t n, size_t offset, size_t bytes)
+{
+	enum { SELF = -10000, MOST = 64 }; /* PIDFD_SELF */
+	static wf_a32 refused;
+	struct iovec range[MOST];
+
+	if (n < 2 || n > MOST || at_load_rlx(&refused)) /* rlx: a matter of cost */
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		range[i] = (struct iovec){(char *)at[i] + offset, bytes};
+	if (syscall(SYS_process_madvise, SELF, range, n, MADV_DONTNEED, 0) == (long)(n * bytes))
+		return true;
+	at_store_rlx(&refused, 1); /* rlx: as above */
+	return false;
+}
+
+void
+os_discard_each(void *const *at, uint32_t n, size_t offset, size_t bytes)
+{
+	if (!fault("discard") && discard_at_once(at, n, offset, bytes))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		os_discard((char *)at[i] + offset, bytes);
 }
 
 /* Does reading this address fault? Asked of the kernel, which copies the set before it looks at

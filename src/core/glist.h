@@ -68,12 +68,4 @@ wf_glist_join(struct wf_glist *dst, struct wf_glist *src)
 	*src = (struct wf_glist){0};
 }
 
-/* Move up to n Gs from the head of src to dst. */
-static inline void
-wf_glist_take(struct wf_glist *dst, struct wf_glist *src, uint32_t n)
-{
-	for (struct wf_g *g; n > 0 && (g = wf_glist_pop(src)); n--)
-		wf_glist_push(dst, g);
-}
-
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/mutant.h"
 
-struct wf_globq wf_globq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
+struct wf_globq wf_globq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ), .parts = true};
 struct wf_globq wf_idleq = {.lock = WF_LOCK_INIT(WF_RANK_IDLEQ)};
 struct wf_globq wf_urgentq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
 struct wf_globq wf_pinq = {.lock = WF_LOCK_INIT(WF_RANK_GLOBQ)};
@@ -14,14 +14,30 @@ publish_size(struct wf_globq *q)
 {
 	wf_assert_held(&q->lock);
 	/* rel: GLOBQ-3; for GLOBQ-1 nothing is needed, submitters fence afterwards */
-	at_store_rel(&q->size, q->list.size);
+	at_store_rel(&q->size, q->list.size + q->fresh.size);
+}
+
+static struct wf_glist *
+line_of(struct wf_globq *q, const struct wf_g *g)
+{
+	return q->parts && !g->stack ? &q->fresh : &q->list;
+}
+
+static struct wf_g *
+take(struct wf_globq *q)
+{
+	struct wf_g *g;
+
+	q->fresh_turn = !q->fresh_turn;
+	g = wf_glist_pop(q->fresh_turn ? &q->fresh : &q->list);
+	return g ? g : wf_glist_pop(q->fresh_turn ? &q->list : &q->fresh);
 }
 
 void
 wf_globq_put(struct wf_globq *q, struct wf_g *g)
 {
 	wf_lock(&q->lock);
-	wf_glist_push(&q->list, g);
+	wf_glist_push(line_of(q, g), g);
 	publish_size(q);
 	wf_unlock(&q->lock);
 }
@@ -40,8 +56,14 @@ wf_globq_put_head(struct wf_globq *q, struct wf_glist *l)
 void
 wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l)
 {
+	struct wf_glist fresh = {0}, list = {0};
+
+	for (struct wf_g *g; q->parts && (g = wf_glist_pop(l));)
+		wf_glist_push(g->stack ? &list : &fresh, g);
+	wf_glist_join(&list, l);
 	wf_lock(&q->lock);
-	wf_glist_join(&q->list, l);
+	wf_glist_join(&q->list, &list);
+	wf_glist_join(&q->fresh, &fresh);
 	publish_size(q);
 	wf_unlock(&q->lock);
 }
@@ -54,7 +76,7 @@ wf_globq_get(struct wf_globq *q)
 	if (wf_globq_size(q) == 0)
 		return NULL;
 	wf_lock(&q->lock);
-	g = wf_glist_pop(&q->list);
+	g = take(q);
 	publish_size(q);
 	wf_unlock(&q->lock);
 	return g;
@@ -68,8 +90,10 @@ wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_g
 	if (wf_globq_size(q) == 0)
 		return;
 	wf_lock(&q->lock);
-	n = q->list.size / procs + 1;
-	wf_glist_take(l, &q->list, n < max ? n : max);
+	n = (q->list.size + q->fresh.size) / procs + 1;
+	n = n < max ? n : max;
+	for (struct wf_g *g; n > 0 && (g = take(q)); n--)
+		wf_glist_push(l, g);
 	publish_size(q);
 	wf_unlock(&q->lock);
 }

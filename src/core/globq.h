@@ -2,6 +2,9 @@
 /*
  * globq.h: queues that every P can reach, each under its own lock.
  *
+ * Goroutines that have not begun yet, of which a program may start a million at once, stand in a line of
+ * their own, and the two lines are served in turn: who was woken does not wait for all of them.
+ *
  * GLOBQ-1: size is written under the lock and may be read without it, as a hint and, after a
  * full fence, as the re-check of the idle protocol.
  * GLOBQ-2: a batch is unlinked under the lock and taken into the local ring after it.
@@ -18,8 +21,12 @@ enum { WF_GLOBQ_BATCH = 128 }; /* Gs taken at once at most: half a local ring, a
 
 struct wf_globq {
 	struct wf_lock lock;
-	struct wf_glist list; /* under lock */
-	wf_a32 size;          /* written under lock */
+	/* under lock */
+	struct wf_glist list;
+	struct wf_glist fresh; /* those that have not begun, if parts */
+	bool fresh_turn;
+	bool parts;  /* const */
+	wf_a32 size; /* of both; written under lock */
 };
 
 extern struct wf_globq wf_globq;   /* runnable Gs */

@@ -372,16 +372,19 @@ is_deep(void *slot, int class)
 	return os_resident(below, 1, &in) == 0 && (in & 1);
 }
 
-/* Pages of a pooled slot: deep ones always go back, all of them if the depot is well filled. */
+/* Pages of pooled slots: deep ones always go back, all of them if the depot is well filled. */
 static void
-cool(void *slot, int class, bool all)
+cool(void **slots, uint32_t n, int class, bool all)
 {
 	size_t bytes = wf_stack_bytes(class), guard = wf_stack_guard_bytes(class);
 
-	if (all)
-		os_discard((char *)slot + guard, bytes - guard);
-	else if (bytes - guard > KEEP_BYTES && is_deep(slot, class))
-		os_discard((char *)slot + guard, bytes - guard - KEEP_BYTES);
+	if (all) {
+		os_discard_each(slots, n, guard, bytes - guard);
+		return;
+	}
+	for (uint32_t i = 0; i < n && bytes - guard > KEEP_BYTES; i++)
+		if (is_deep(slots[i], class))
+			os_discard((char *)slots[i] + guard, bytes - guard - KEEP_BYTES);
 }
 
 static void
@@ -391,8 +394,7 @@ depot_put(int class, void **slots, uint32_t n)
 	/* rlx by lock: a hint of how full it is */
 	bool all = k->depot_count >= DEPOT_WARM;
 
-	for (uint32_t i = 0; i < n; i++)
-		cool(slots[i], class, all);
+	cool(slots, n, class, all);
 	wf_lock(&k->lock);
 	CHECK(k->depot_count + n <= DEPOT_MAX);
 	for (uint32_t i = 0; i < n; i++)
@@ -469,8 +471,7 @@ trim_class(struct stack_class *k, int class, uint32_t most)
 			k->depot[k->cool] = k->depot[--k->depot_count];
 		}
 		wf_unlock(&k->lock);
-		for (uint32_t i = 0; i < n; i++)
-			cool(slots[i], class, true);
+		cool(slots, n, class, true);
 		wf_lock(&k->lock);
 		for (uint32_t i = 0; i < n; i++) { /* back in at the cold end */
 			k->depot[k->depot_count++] = k->depot[k->cool];

@@ -8,9 +8,11 @@ enum {
 #ifdef WF_TINY
 	CAP_MIN = 2,
 	SWEEP_MIN = 4,
+	MANY = 2,
 #else
 	CAP_MIN = 256,  /* entries: a page */
 	SWEEP_MIN = 64, /* fewer are not worth it */
+	MANY = 64,
 #endif
 };
 
@@ -230,6 +232,7 @@ tidy(struct wf_heap *h)
 	if (unlikely(h->list != NULL) && h->list_when < next)
 		next = h->list_when;
 	at_store_rlx(&h->next, next == WF_NEVER ? 0 : (uint64_t)next); /* rlx: TIMER-2 */
+	at_store_rlx(&h->many, h->n >= MANY);                          /* rlx: a hint */
 }
 
 /* ---- which heap */

@@ -49,6 +49,7 @@ struct wf_heap {
 	wf_a64 next; /* the earliest time, 0: none; written under lock: TIMER-2 */
 	struct wf_lock lock;
 	wf_a32 crowd; /* timers in the list; written under lock */
+	wf_a32 many;  /* there are more than a few; written under lock, a hint */
 	/* under lock */
 	struct wf_timer_entry *entry;
 	uint32_t n, cap;

@@ -10,7 +10,9 @@
  * When there is nothing to do one M attends: it sleeps without a P until the earliest time of all
  * heaps. The others sleep without a limit. It is not on the list of idle Ms, so that work does not
  * take it away from there; if there is no P for it when the time has come, it runs the timers
- * without one, and what they make runnable goes to the global queue.
+ * without one, and what they make runnable goes to the global queue. If there are many timers it
+ * wakes for several at a time, up to SLACK_NS after the first: each wake-up costs more than the
+ * switches to ten goroutines.
  *
  *     arm a timer                          attend
  *     publish the heap's earliest time     publish until when it sleeps
@@ -24,7 +26,8 @@
  *
  * ATT-1: at most one M attends; it is sched.attending, changed under sched.lock.
  * ATT-2: while a timer is armed and all Ps are idle, the one that attends sleeps no longer than
- *        until then, or is about to look again; or an M is on its way to look.
+ *        until then (and SLACK_NS, if they are many), or is about to look again; or an M is on its
+ *        way to look.
  * ATT-3: attend_until goes from a time to AWAKE by CAS or exchange: if another than the sleeper
  *        did that, it alone wakes the sleeper, who waits for it (NOTE-1).
  */
@@ -37,6 +40,7 @@
 enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
 static const int64_t OVERDUE_NS = 50000; /* the holder of the P had its chance */
+static const int64_t SLACK_NS = 100000;
 
 static struct wf_heap orphans = {.lock = WF_LOCK_INIT(WF_RANK_TIMER)};
 
@@ -136,6 +140,14 @@ make_room(struct wf_heap *h)
 		wf_heap_grow(h);
 }
 
+/* More of them would push what is queued here to the global queue, behind all others; they are not
+   lost where they are. */
+static bool
+is_full(const struct wf_p *p)
+{
+	return p && wf_runq_len(&p->runq) + WF_DUE_MAX > WF_RUNQ_SIZE;
+}
+
 static void
 run(struct wf_m *m, struct wf_heap *h, int64_t now)
 {
@@ -148,7 +160,7 @@ run(struct wf_m *m, struct wf_heap *h, int64_t now)
 			wf_timer_fire_hook(m, due.object[i].o, due.object[i].when,
 					   due.object[i].number);
 		give_up_all(due.gone);
-	} while (due.more);
+	} while (due.more && !is_full(wf_m_p(m)));
 }
 
 void
@@ -273,16 +285,28 @@ wf_attend_take(void)
 	return m;
 }
 
-/* Nothing will be due before then. */
+/* There are many timers, in one of the heaps. */
+static bool
+are_many(void)
+{
+	struct wf_heap *h;
+
+	for (uint32_t i = 0; (h = next_heap(&i));)
+		if (at_load_rlx(&h->many)) /* rlx: a hint */
+			return true;
+	return false;
+}
+
+/* Nothing will be due before `nearest`. */
 static void
-sleep_until(struct wf_m *m, int64_t until, struct wf_events *events)
+sleep_until(struct wf_m *m, int64_t nearest, int64_t until, struct wf_events *events)
 {
 	bool woken = false;
 
 	at_store_rlx(&wf_sched.attend_until, (uint64_t)until); /* rlx: fenced */
 	if (!WF_MUTANT(MUT_ATTEND_NO_FENCE))
 		fence_seq(); /* pairs with who arms a timer: ATT-2 */
-	if (WF_MUTANT(MUT_ATTEND_NO_RECHECK) || wf_timers_nearest() >= until) {
+	if (WF_MUTANT(MUT_ATTEND_NO_RECHECK) || wf_timers_nearest() >= nearest) {
 		at_store_rel(&m->at_rest,
 			     1); /* rel: it touches nothing meanwhile, as park_thread */
 		if (wf_poll_is_open())
@@ -326,15 +350,19 @@ back_to_work(struct wf_m *m, struct wf_p *p, const struct wf_events *events)
 bool
 wf_attend(struct wf_m *m)
 {
-	int64_t until = wf_timers_nearest();
+	int64_t nearest = wf_timers_nearest(), now = os_now_ns(), until = nearest;
 	struct wf_events events;
 
 	events.n = 0;
 	if (!m->exact)
 		os_timer_slack();
 	m->exact = true;
-	if ((until != WF_NEVER || wf_poll_waited_for()) && until > os_now_ns())
-		sleep_until(m, until, &events);
+	if (nearest < m->attended_ns + SLACK_NS && are_many())
+		until = m->attended_ns + SLACK_NS;
+	if ((nearest != WF_NEVER || wf_poll_waited_for()) && nearest > now) {
+		sleep_until(m, nearest, until, &events);
+		m->attended_ns = os_now_ns();
+	}
 	return back_to_work(m, m->nextp, &events);
 }
 

@@ -254,6 +254,13 @@ os_release(void *addr, size_t bytes)
 	sim_forget(addr, bytes); /* its addresses come back with the next execution only */
 }
 
+void
+os_discard_each(void *const *at, uint32_t n, size_t offset, size_t bytes)
+{
+	for (uint32_t i = 0; i < n; i++)
+		os_discard((char *)at[i] + offset, bytes);
+}
+
 int
 os_discard(void *addr, size_t bytes)
 {

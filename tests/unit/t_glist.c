@@ -67,19 +67,3 @@ TEST(join_moves_all_to_the_end)
 	wf_glist_join(&a, &b);
 	expect_list(&a, "123");
 }
-
-TEST(take_moves_up_to_n_from_the_head)
-{
-	struct wf_glist a = {0}, b = {0};
-
-	for (int i = 0; i < 5; i++)
-		wf_glist_push(&a, &gs[i]);
-	wf_glist_take(&b, &a, 0);
-	expect_list(&b, "");
-	wf_glist_take(&b, &a, 2);
-	expect_list(&b, "01");
-	expect_list(&a, "234");
-	wf_glist_take(&b, &a, UINT32_MAX);
-	expect_list(&b, "01234");
-	expect_list(&a, "");
-}

@@ -117,3 +117,26 @@ TEST(threads_take_each_once)
 	for (int i = 0; i < N; i++)
 		EXPECT_EQ(taken[i], 1);
 }
+
+/* Who has begun does not wait for all who have not, nor they for it. */
+TEST(those_that_have_begun_take_turns_with_those_that_have_not)
+{
+	struct wf_glist l = {0};
+
+	for (int i = 0; i < 6; i++) {
+		gs[i].stack = i < 4 ? NULL : &gs[i];
+		wf_globq_put(&wf_globq, &gs[i]);
+	}
+	EXPECT_EQ(wf_globq_size(&wf_globq), 6);
+	wf_globq_get_batch(&wf_globq, 1, 4, &l);
+	for (int begun = 0, fresh = 0; l.size > 0;) {
+		struct wf_g *g = wf_glist_pop(&l);
+
+		EXPECT_EQ(g, g->stack ? &gs[4 + begun++] : &gs[fresh++]);
+		EXPECT(l.size > 0 || (begun == 2 && fresh == 2));
+	}
+	EXPECT_EQ(wf_globq_get(&wf_globq), &gs[2]);
+	EXPECT_EQ(wf_globq_get(&wf_globq), &gs[3]);
+	EXPECT(wf_globq_get(&wf_globq) == NULL);
+	gs[4].stack = gs[5].stack = NULL;
+}
