@@ -105,7 +105,6 @@ struct wf_m {
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	bool plain;                      /* not ours: a thread of the program */
 	bool exact;                      /* its sleeps are not rounded */
-	int64_t attended_ns;             /* when it woke for timers last */
 	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */
 	uint32_t held_ranks;             /* LOCK-1 */
 	uint64_t run;                    /* the run it belongs to */

@@ -40,8 +40,9 @@
 enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
 static const int64_t OVERDUE_NS = 50000; /* the holder of the P had its chance */
-static const int64_t SLACK_NS = 100000;
+static const int64_t SLACK_NS = 150000;
 
+static int64_t attended; /* when somebody woke for timers last; of the one that attends */
 static struct wf_heap orphans = {.lock = WF_LOCK_INIT(WF_RANK_TIMER)};
 
 void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, int64_t when,
@@ -127,7 +128,8 @@ wf_ready_all(struct wf_m *m, struct wf_glist *l)
 			continue;
 		}
 		wf_tsan_release(g);
-		wf_g_readied(g); /* CLAIM-2 */
+		__builtin_prefetch(g->sp); /* it has slept long, and others run before it */
+		wf_g_readied(g);           /* CLAIM-2 */
 		wf_count(wf_m_p(m), n_readies, 1);
 		wf_submit(m, wf_m_p(m), g, false);
 	}
@@ -297,13 +299,13 @@ are_many(void)
 	return false;
 }
 
-/* Nothing will be due before `nearest`. */
+/* Nothing will be due before `nearest`: for who arms a timer, it sleeps until then. */
 static void
 sleep_until(struct wf_m *m, int64_t nearest, int64_t until, struct wf_events *events)
 {
 	bool woken = false;
 
-	at_store_rlx(&wf_sched.attend_until, (uint64_t)until); /* rlx: fenced */
+	at_store_rlx(&wf_sched.attend_until, (uint64_t)nearest); /* rlx: fenced */
 	if (!WF_MUTANT(MUT_ATTEND_NO_FENCE))
 		fence_seq(); /* pairs with who arms a timer: ATT-2 */
 	if (WF_MUTANT(MUT_ATTEND_NO_RECHECK) || wf_timers_nearest() >= nearest) {
@@ -357,11 +359,11 @@ wf_attend(struct wf_m *m)
 	if (!m->exact)
 		os_timer_slack();
 	m->exact = true;
-	if (nearest < m->attended_ns + SLACK_NS && are_many())
-		until = m->attended_ns + SLACK_NS;
+	if (nearest < attended + SLACK_NS && are_many())
+		until = attended + SLACK_NS;
 	if ((nearest != WF_NEVER || wf_poll_waited_for()) && nearest > now) {
 		sleep_until(m, nearest, until, &events);
-		m->attended_ns = os_now_ns();
+		attended = os_now_ns();
 	}
 	return back_to_work(m, m->nextp, &events);
 }

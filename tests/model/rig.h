@@ -143,6 +143,8 @@ rig_reset(uint32_t procs)
 	memset(&wf_sched, 0, offsetof(struct wf_sched, allp));
 	memset(&wf_m_unknown, 0, sizeof(wf_m_unknown));
 	memset(&wf_globq.list, 0, sizeof(wf_globq.list));
+	memset(&wf_globq.fresh, 0, sizeof(wf_globq.fresh));
+	wf_globq.fresh_turn = false;
 	memset(&wf_idleq.list, 0, sizeof(wf_idleq.list));
 	memset(&wf_urgentq.list, 0, sizeof(wf_urgentq.list));
 	wf_globq.size.v = wf_idleq.size.v = wf_urgentq.size.v = 0;

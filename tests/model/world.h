@@ -97,9 +97,9 @@ __wrap_os_sleep_ns(int64_t ns)
 	if (helped || wf_sched.phase.v != WF_UP || wf_sched.nmidle != wf_sched.nm ||
 	    wf_sched.stopping.v)
 		return;
-	if (wf_globq.list.size > 0 || wf_urgentq.list.size > 0 || wf_idleq.list.size > 0)
+	if (wf_globq.size.v > 0 || wf_urgentq.list.size > 0 || wf_idleq.list.size > 0)
 		sim_fail("every M sleeps, and the global queues have %u, %u urgent, %u idle",
-			 wf_globq.list.size, wf_urgentq.list.size, wf_idleq.list.size);
+			 wf_globq.size.v, wf_urgentq.list.size, wf_idleq.list.size);
 	if (wf_pinq.list.size > 0)
 		sim_fail("every M sleeps, and the queue of pinned ones has %u", wf_pinq.list.size);
 	for (uint32_t i = 0; i < wf_sched.procs.v; i++) {
