@@ -8,19 +8,20 @@
 
 enum wf_mutant_id {
 	MUT_NONE,
-	MUT_RUNQ_TAIL_RELAXED,     /* the slot may become visible after the tail that covers it */
-	MUT_RUNQ_GET_NO_CAS,       /* the owner takes from the head without asking the thieves */
-	MUT_RUNQ_STEAL_NO_CAS,     /* a thief does not claim what it copied */
-	MUT_RUNQ_NEXT_NO_CAS,      /* runnext taken by load and store */
-	MUT_DOOR_NO_MEMBARRIER,    /* a thief opens a door without a barrier */
-	MUT_DOOR_NO_LOOK,          /* ... and does not wait for the owner inside */
-	MUT_DOOR_SHUT_IN,          /* the owner shuts the door with a thief inside */
-	MUT_DOOR_NO_NUMBER,        /* a door that was shut meanwhile is taken for the same */
-	MUT_FORKQ_POP_NO_FENCE,    /* bottom lowered, top read without a fence */
-	MUT_FORKQ_STEAL_NO_CAS,    /* a thief does not claim what it read */
-	MUT_IDLE_SUBMIT_NO_FENCE,  /* work published, spinners read without a fence */
-	MUT_IDLE_PARK_NO_FENCE,    /* spinning left, queues read without a fence */
-	MUT_IDLE_NO_RECHECK,       /* no second look after leaving spinning */
+	MUT_RUNQ_TAIL_RELAXED,    /* the slot may become visible after the tail that covers it */
+	MUT_RUNQ_GET_NO_CAS,      /* the owner takes from the head without asking the thieves */
+	MUT_RUNQ_STEAL_NO_CAS,    /* a thief does not claim what it copied */
+	MUT_RUNQ_NEXT_NO_CAS,     /* runnext taken by load and store */
+	MUT_RUNQ_NEXT_RELAXED,    /* runnext looks empty before what it kicked out is in the ring */
+	MUT_DOOR_NO_MEMBARRIER,   /* a thief opens a door without a barrier */
+	MUT_DOOR_NO_LOOK,         /* ... and does not wait for the owner inside */
+	MUT_DOOR_SHUT_IN,         /* the owner shuts the door with a thief inside */
+	MUT_DOOR_NO_NUMBER,       /* a door that was shut meanwhile is taken for the same */
+	MUT_FORKQ_POP_NO_FENCE,   /* bottom lowered, top read without a fence */
+	MUT_FORKQ_STEAL_NO_CAS,   /* a thief does not claim what it read */
+	MUT_IDLE_SUBMIT_NO_FENCE, /* work published, spinners read without a fence */
+	MUT_IDLE_PARK_NO_FENCE,   /* spinning left, queues read without a fence */
+	MUT_IDLE_NO_RECHECK,      /* no second look after leaving spinning */
 	MUT_IDLE_NO_NEED_SPINNING, /* a P dropped without looking at need_spinning */
 	MUT_IDLE_NO_URGENT,        /* the second look forgets the urgent queue */
 	MUT_IDLE_LAST_NO_WAKE,     /* the last spinner finds work and wakes nobody */

@@ -13,6 +13,9 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
 #endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440 /* Linux 5.10 */
+#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA           0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
@@ -61,22 +64,24 @@ os_discard(void *addr, size_t bytes)
 	return (int)result(madvise(addr, bytes, MADV_DONTNEED));
 }
 
-/* One call and one round of interrupts for all of them, where the kernel can: from Linux 6.13 on. */
+/* One call and one round of interrupts for all of them, where the kernel can: about Linux 6.14 on. */
 static bool
 discard_at_once(void *const *at, uint32_t n, size_t offset, size_t bytes)
 {
-	enum { SELF = -10000, MOST = 64 }; /* PIDFD_SELF */
+	enum { SELF = -10000, MOST = 64, BYTES_MOST = 1 << 30 }; /* PIDFD_SELF */
 	static wf_a32 refused;
 	struct iovec range[MOST];
+	long done;
 
-	if (n < 2 || n > MOST || at_load_rlx(&refused)) /* rlx: a matter of cost */
+	/* rlx: a matter of cost */
+	if (n < 2 || n > MOST || n * bytes > BYTES_MOST || at_load_rlx(&refused))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		range[i] = (struct iovec){(char *)at[i] + offset, bytes};
-	if (syscall(SYS_process_madvise, SELF, range, n, MADV_DONTNEED, 0) == (long)(n * bytes))
-		return true;
-	at_store_rlx(&refused, 1); /* rlx: as above */
-	return false;
+	done = syscall(SYS_process_madvise, SELF, range, n, MADV_DONTNEED, 0);
+	if (done < 0)
+		at_store_rlx(&refused, 1); /* rlx: as above */
+	return done == (long)(n * bytes);
 }
 
 void

@@ -8,7 +8,8 @@
  * first: it changes the state, makes every thread's stores visible (membarrier), and waits until the
  * owner, which may have seen the door shut, is done. While the door is open the owner does as
  * thieves do. When nobody has come in for a while the owner shuts it, and each time later than the
- * last, since opening costs microseconds.
+ * last, since opening costs microseconds. An owner that loses its CPU while it is busy, for a few
+ * instructions, keeps thieves out until it is back.
  *
  *        owner                                  thief
  *        busy = 1                               SHUT -> OPENING
@@ -55,7 +56,8 @@ struct wf_door {
 	uint32_t quiet, patience; /* owner only: looks without a visit, and how many will do */
 };
 
-/* Before anybody uses it. ajar for ever where there is no membarrier. */
+/* Nobody uses it: thieves hold a P, and the world is stopped. for_ever: open, where there is no
+   membarrier. */
 static inline void
 wf_door_init(struct wf_door *d, bool for_ever)
 {
@@ -121,6 +123,7 @@ wf_door_idle(struct wf_door *d)
 			return true;
 		cpu_relax();
 	}
+	os_yield(); /* it has lost its CPU, perhaps to us */
 	return false;
 }
 
@@ -133,8 +136,10 @@ wf_door_enter(struct wf_door *d)
 	for (;;) {
 		uint64_t mode = s & WF_DOOR_MODE;
 
-		if (mode == WF_DOOR_OPENING)
+		if (mode == WF_DOOR_OPENING) {
+			os_yield(); /* as above */
 			return false;
+		}
 		if (mode == WF_DOOR_SHUT) {
 			uint64_t again = WF_MUTANT(MUT_DOOR_NO_NUMBER) ? 0 : WF_DOOR_NUMBER;
 			uint64_t opening = s + again + WF_DOOR_OPENING;

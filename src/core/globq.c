@@ -42,6 +42,7 @@ wf_globq_put(struct wf_globq *q, struct wf_g *g)
 	wf_unlock(&q->lock);
 }
 
+/* Of both kinds: they come first, whatever they are. */
 void
 wf_globq_put_head(struct wf_globq *q, struct wf_glist *l)
 {

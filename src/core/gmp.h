@@ -184,8 +184,10 @@ struct wf_p {
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
 	wf_a64 n_uses;   /* atomic: sections in channels */
 	uint32_t chain;  /* runnext runs in a row */
-	uint32_t urgent_runs; /* urgent turns in a row: PRIO-2 */
-	uint32_t bounces;     /* uses of what another P had used last: gather.c */
+	uint32_t urgent_runs;    /* urgent turns in a row: PRIO-2 */
+	uint32_t bounces;        /* uses of what another P had used last: gather.c */
+	uint64_t select_turn;    /* by n_switches: the last one in which a select readied ... */
+	uint32_t select_readied; /* ... so many goroutines */
 	struct wf_apart apart;
 	struct wf_cache cache;
 	struct wf_stack_cache stacks[WF_STACK_CLASSES];
@@ -222,6 +224,7 @@ struct wf_sched {
 	wf_a32 need_spinning;
 	wf_a64 idle_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE); /* a bit per idle P */
 	wf_a32 npidle;
+	wf_a64 attended;     /* when somebody woke for them last */
 	wf_a64 attend_until; /* when the M that attends to timers wakes: see sched/timers.c */
 	wf_a32 firing;       /* threads without a P that run timers */
 

@@ -169,6 +169,16 @@ wf_runq_take_next(struct wf_runq *q, struct wf_g *g)
 	return at_cas_acqrel(&q->next, &want, NULL);
 }
 
+/* Owner, alone. */
+static inline void
+wf_runq_take_alone(struct wf_runq *q)
+{
+	if (WF_MUTANT(MUT_RUNQ_NEXT_RELAXED))
+		at_store_rlx(&q->next, NULL); /* a mutant */
+	else
+		at_store_rel(&q->next, NULL); /* rel: RQ-5, after what was put in the ring */
+}
+
 /* Owner: runnext only. */
 static inline struct wf_g *
 wf_runq_get_next(struct wf_runq *q)
@@ -179,7 +189,7 @@ wf_runq_get_next(struct wf_runq *q)
 	if (!g)
 		return NULL;
 	if (likely(wf_door_alone(&q->door))) { /* and was, since before that load: DOOR-2 */
-		at_store_rlx(&q->next, NULL);  /* rlx: RQ-4, published by the door */
+		wf_runq_take_alone(q);
 		wf_door_done(&q->door);
 	} else if (!wf_runq_take_next(q, g)) {
 		return NULL;
@@ -201,7 +211,7 @@ wf_runq_get_ring(struct wf_runq *q)
 			return NULL;
 		g = at_load_rlx(RUNQ_SLOT(q, h)); /* rlx: we wrote it */
 		if (likely(wf_door_alone(&q->door))) {
-			at_store_rlx(&q->head, h + 1); /* rlx: RQ-3, published by the door */
+			at_store_rel(&q->head, h + 1); /* rel: RQ-3; RQ-5, after what was put */
 			wf_door_done(&q->door);
 			return g;
 		}

@@ -372,7 +372,7 @@ is_deep(void *slot, int class)
 	return os_resident(below, 1, &in) == 0 && (in & 1);
 }
 
-/* Pages of pooled slots: deep ones always go back, all of them if the depot is well filled. */
+/* Pages of pooled slots: mostly those deep down go back, all of them if the depot is well filled. */
 static void
 cool(void **slots, uint32_t n, int class, bool all)
 {
@@ -382,8 +382,10 @@ cool(void **slots, uint32_t n, int class, bool all)
 		os_discard_each(slots, n, guard, bytes - guard);
 		return;
 	}
-	/* Those that end together are mostly alike: one tells whether to look at the others. */
-	if (n == 0 || bytes - guard <= KEEP_BYTES || !is_deep(slots[n / 2], class))
+	/* Those that end together are mostly alike: one, by chance, tells whether to look at the others.
+	   What is missed goes when it is trimmed. */
+	if (n == 0 || bytes - guard <= KEEP_BYTES ||
+	    !is_deep(slots[(uintptr_t)slots[0] / bytes % n], class))
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if (is_deep(slots[i], class))

@@ -8,11 +8,9 @@ enum {
 #ifdef WF_TINY
 	CAP_MIN = 2,
 	SWEEP_MIN = 4,
-	MANY = 2,
 #else
 	CAP_MIN = 256,  /* entries: a page */
 	SWEEP_MIN = 64, /* fewer are not worth it */
-	MANY = 64,
 #endif
 };
 
@@ -232,7 +230,6 @@ tidy(struct wf_heap *h)
 	if (unlikely(h->list != NULL) && h->list_when < next)
 		next = h->list_when;
 	at_store_rlx(&h->next, next == WF_NEVER ? 0 : (uint64_t)next); /* rlx: TIMER-2 */
-	at_store_rlx(&h->many, h->n >= MANY);                          /* rlx: a hint */
 }
 
 /* ---- which heap */
@@ -495,6 +492,20 @@ wf_heap_grow(struct wf_heap *h)
 }
 
 /* ---- the rest */
+
+uint32_t
+wf_heap_due_by(struct wf_heap *h, int64_t by)
+{
+	uint32_t n = 0;
+
+	if (wf_heap_next(h) > by)
+		return 0;
+	wf_lock(&h->lock);
+	for (uint32_t i = 0; i < h->n && i <= ARITY; i++)
+		n += h->entry[i].when <= by;
+	wf_unlock(&h->lock);
+	return n;
+}
 
 static bool
 will_act(const struct wf_timer *t)

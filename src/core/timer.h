@@ -49,7 +49,6 @@ struct wf_heap {
 	wf_a64 next; /* the earliest time, 0: none; written under lock: TIMER-2 */
 	struct wf_lock lock;
 	wf_a32 crowd; /* timers in the list; written under lock */
-	wf_a32 many;  /* there are more than a few; written under lock, a hint */
 	/* under lock */
 	struct wf_timer_entry *entry;
 	uint32_t n, cap;
@@ -74,7 +73,7 @@ struct wf_due {
 		uint64_t number;
 	} object[WF_DUE_MAX];
 	struct wf_timer *gone; /* as wf_timer_drop says */
-	bool more;             /* there are more: call again */
+	bool more;             /* there are more */
 };
 
 WF_INLINE int64_t
@@ -125,6 +124,9 @@ struct wf_timer *wf_timer_drop(struct wf_timer_object *o);
 
 /* No lock held: if timers stand in the list the array is made larger. */
 void wf_heap_grow(struct wf_heap *h);
+/* How many of the first few are due by then, at least. */
+uint32_t wf_heap_due_by(struct wf_heap *h, int64_t by);
+
 /* Takes out what is due; the caller does the rest, without the lock. */
 void wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due);
 /* Will any timer of this heap ever wake a goroutine, or do something else? */

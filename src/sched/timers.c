@@ -10,9 +10,9 @@
  * When there is nothing to do one M attends: it sleeps without a P until the earliest time of all
  * heaps. The others sleep without a limit. It is not on the list of idle Ms, so that work does not
  * take it away from there; if there is no P for it when the time has come, it runs the timers
- * without one, and what they make runnable goes to the global queue. If there are many timers it
- * wakes for several at a time, up to SLACK_NS after the first: each wake-up costs more than the
- * switches to ten goroutines.
+ * without one, and what they make runnable goes to the global queue. If several are due within
+ * SLACK_NS of its last wake-up it wakes once for all of them: a wake-up costs more than the switches
+ * to a hundred goroutines.
  *
  *     arm a timer                          attend
  *     publish the heap's earliest time     publish until when it sleeps
@@ -26,7 +26,7 @@
  *
  * ATT-1: at most one M attends; it is sched.attending, changed under sched.lock.
  * ATT-2: while a timer is armed and all Ps are idle, the one that attends sleeps no longer than
- *        until then (and SLACK_NS, if they are many), or is about to look again; or an M is on its
+ *        until then (and SLACK_NS, if several are due), or is about to look again; or an M is on its
  *        way to look.
  * ATT-3: attend_until goes from a time to AWAKE by CAS or exchange: if another than the sleeper
  *        did that, it alone wakes the sleeper, who waits for it (NOTE-1).
@@ -39,10 +39,10 @@
 /* attend_until: one of these, or a time */
 enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
-static const int64_t OVERDUE_NS = 50000; /* the holder of the P had its chance */
+static const int64_t OVERDUE_NS = 200000; /* the holder of the P, or who attends, had its chance */
 static const int64_t SLACK_NS = 150000;
+enum { MANY = 5 }; /* within the slack: worth waiting for */
 
-static int64_t attended; /* when somebody woke for timers last; of the one that attends */
 static struct wf_heap orphans = {.lock = WF_LOCK_INIT(WF_RANK_TIMER)};
 
 void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, int64_t when,
@@ -287,16 +287,16 @@ wf_attend_take(void)
 	return m;
 }
 
-/* There are many timers, in one of the heaps. */
+/* Several are due by then. */
 static bool
-are_many(void)
+are_many(int64_t then)
 {
+	uint32_t n = 0;
 	struct wf_heap *h;
 
 	for (uint32_t i = 0; (h = next_heap(&i));)
-		if (at_load_rlx(&h->many)) /* rlx: a hint */
-			return true;
-	return false;
+		n += wf_heap_due_by(h, then);
+	return n >= MANY;
 }
 
 /* Nothing will be due before `nearest`: for who arms a timer, it sleeps until then. */
@@ -352,18 +352,19 @@ back_to_work(struct wf_m *m, struct wf_p *p, const struct wf_events *events)
 bool
 wf_attend(struct wf_m *m)
 {
-	int64_t nearest = wf_timers_nearest(), now = os_now_ns(), until = nearest;
+	int64_t nearest = wf_timers_nearest(), until = nearest;
+	int64_t later = (int64_t)at_load_rlx(&wf_sched.attended) + SLACK_NS; /* rlx: a hint */
 	struct wf_events events;
 
 	events.n = 0;
 	if (!m->exact)
 		os_timer_slack();
 	m->exact = true;
-	if (nearest < attended + SLACK_NS && are_many())
-		until = attended + SLACK_NS;
-	if ((nearest != WF_NEVER || wf_poll_waited_for()) && nearest > now) {
+	if ((nearest != WF_NEVER || wf_poll_waited_for()) && nearest > os_now_ns()) {
+		if (nearest < later && are_many(later))
+			until = later;
 		sleep_until(m, nearest, until, &events);
-		attended = os_now_ns();
+		at_store_rlx(&wf_sched.attended, (uint64_t)os_now_ns()); /* rlx: a hint */
 	}
 	return back_to_work(m, m->nextp, &events);
 }

@@ -26,6 +26,7 @@
  */
 #include "wait/chan.h"
 #include "base/rand.h"
+#include "sched/gather.h"
 #include "wait/selfd.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ enum {
 	MANY = 64, /* a smallest stack has room for so many places */
 };
 
-static bool
+WF_INLINE bool
 looks_ready(const struct weft_case *c, uint64_t s)
 {
 	return wf_chan_can(c->chan_, s, c->kind_ == WEFT_CASE_SEND);
@@ -49,21 +50,49 @@ state_of(const struct weft_case *c)
 	return at_load_acq(&((struct wf_chan *)c->chan_)->state); /* acq: as the lock would */
 }
 
-/* A ready case, each with the same chance; -1: none. What others see of a locked channel is its
-   state before; what its holder sees is the same. */
-static int
-pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
+/* Which of at most 64 cases are ready, a bit for each, and how many: without jumps, since nobody can
+   foretell which they are. What others see of a locked channel is its state before; what its holder
+   sees is the same. */
+WF_INLINE uint64_t
+look_at(const struct weft_case *cases, int n, uint32_t *ready)
 {
-	uint32_t ready = 0;
-	int pick = -1;
+	uint64_t mask = 0;
+	uint32_t count = 0;
 
 	for (int i = 0; i < n; i++) {
 		const struct weft_case *c = &cases[i];
+		bool is = likely(wf_case_is_chan(c)) && looks_ready(c, state_of(c));
 
-		if (!wf_case_is_chan(c) || !looks_ready(c, state_of(c)))
-			continue;
-		if (++ready == 1 || wf_rand_below(&m->rand, ready) == 0)
-			pick = i;
+		mask |= (uint64_t)is << i;
+		count += is;
+	}
+	*ready = count;
+	return mask;
+}
+
+/* The nth bit that is set. */
+WF_INLINE int
+nth_bit(uint64_t mask, uint32_t n)
+{
+	for (; n > 0; n--)
+		mask &= mask - 1;
+	return __builtin_ctzll(mask);
+}
+
+/* A ready case, each with the same chance; -1: none. */
+static int
+pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
+{
+	uint32_t before = 0, ready;
+	int pick = -1;
+
+	for (int at = 0; at < n; at += 64) {
+		uint64_t mask = look_at(cases + at, n - at < 64 ? n - at : 64, &ready);
+		uint32_t r = before + ready > 1 ? wf_rand_below(&m->rand, before + ready) : 0;
+
+		if (r < ready) /* else it stays with one of those before */
+			pick = at + nth_bit(mask, r);
+		before += ready;
 	}
 	return pick;
 }
@@ -238,6 +267,36 @@ unlock_all(struct wf_select *sel)
 
 /* ---- the three passes */
 
+/* How many goroutines this one has readied by its selects in this turn of its P. */
+static void
+count_readied(struct wf_p *p)
+{
+	uint64_t turn = at_load_rlx(&p->n_switches); /* rlx: our own */
+
+	if (p->select_turn != turn)
+		p->select_readied = 0;
+	p->select_turn = turn;
+	p->select_readied++;
+}
+
+/* In the ring is nobody but those whom this goroutine has just readied by its selects, and what they
+   do next is most likely what it would wait for. Only where that wakes no other P; and not for who
+   would not stand in the ring with them, or leaves memory behind if the run ends meanwhile. */
+static bool
+may_let_go_first(const struct wf_m *m, const struct wf_select *sel)
+{
+	const struct wf_p *p = wf_m_p(m);
+
+	/* rlx: our own, and hints; a thief may have taken some */
+	if (!p || p->select_readied == 0 || p->select_turn != at_load_rlx(&p->n_switches))
+		return false;
+	if (wf_runq_len(&p->runq) + (at_load_rlx(&p->runq.next) != NULL) != p->select_readied)
+		return false;                                        /* rlx: as above */
+	if (at_load_rlx(&wf_sched.procs) > 1 && !wf_gather_keeps(p)) /* rlx: as above */
+		return false;
+	return !sel->heap && !m->pinned && !(m->g->flags & (WF_G_CLASSES | WF_G_PINNED));
+}
+
 /* One case under its own lock: its index, or WF_PENDING if it was not ready after all. */
 static int
 try_one(struct wf_m *m, struct weft_case *cases, int i)
@@ -248,8 +307,11 @@ try_one(struct wf_m *m, struct weft_case *cases, int i)
 	int rc = do_case(&cases[i], &s, &peer);
 
 	wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
-	if (peer)
+	if (peer) {
 		wf_ready(m, peer->g);
+		if (likely(wf_m_p(m) != NULL))
+			count_readied(wf_m_p(m));
+	}
 	return rc == WF_PENDING ? rc : fired(cases, i, rc);
 }
 
@@ -467,6 +529,8 @@ select_cases(struct wf_m **m, struct wf_select *sel)
 			return sel->after;
 		if (sel->otherwise >= 0)
 			rc = pick_default(sel) ? sel->otherwise : WF_PENDING;
+		else if (may_let_go_first(*m, sel)) /* standing in every line costs more */
+			*m = wf_give_way(*m);
 		else if (likely(sel->chans + sel->fds > 0))
 			rc = wait_for_any(m, sel);
 		else

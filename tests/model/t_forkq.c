@@ -29,6 +29,12 @@ os_membarrier(void)
 	sim_membarrier();
 }
 
+void
+os_yield(void)
+{
+	cpu_relax();
+}
+
 static void
 reset_shut(void)
 {

@@ -31,6 +31,12 @@ os_membarrier(void)
 	sim_membarrier();
 }
 
+void
+os_yield(void)
+{
+	cpu_relax();
+}
+
 static void
 reset_shut(void)
 {
@@ -473,6 +479,21 @@ SCENARIO(never_called_empty_arm) = {
     .setup = setup_never_empty,
     .threads = {{owner_never_empty, NULL, false}, {observer, NULL, false}},
     .check_end = check_end,
+    .model = SIM_ARM,
+};
+
+static void
+setup_never_empty_shut(void)
+{
+	reset_shut();
+	wf_runq_put_next(&s.q[0], make(), &s.over);
+}
+
+SCENARIO(never_called_empty_shut_arm) = {
+    .setup = setup_never_empty_shut,
+    .threads = {{owner_never_empty, NULL, false}, {observer, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_RUNQ_NEXT_RELAXED)},
     .model = SIM_ARM,
 };
 
