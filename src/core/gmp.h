@@ -224,7 +224,7 @@ struct wf_sched {
 	wf_a32 need_spinning;
 	wf_a64 idle_mask[WF_MASK_WORDS] WF_ALIGNED(WF_CACHE_LINE); /* a bit per idle P */
 	wf_a32 npidle;
-	wf_a64 attended;     /* when somebody woke for them last */
+	wf_a64 attended;     /* when somebody woke for timers last */
 	wf_a64 attend_until; /* when the M that attends to timers wakes: see sched/timers.c */
 	wf_a32 firing;       /* threads without a P that run timers */
 

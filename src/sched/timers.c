@@ -41,7 +41,11 @@ enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
 static const int64_t OVERDUE_NS = 200000; /* the holder of the P, or who attends, had its chance */
 static const int64_t SLACK_NS = 150000;
+#ifdef WF_TINY
+enum { MANY = 1 };
+#else
 enum { MANY = 5 }; /* within the slack: worth waiting for */
+#endif
 
 static struct wf_heap orphans = {.lock = WF_LOCK_INIT(WF_RANK_TIMER)};
 

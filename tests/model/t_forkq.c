@@ -7,7 +7,7 @@
  * (FQ-1 to FQ-3). Indices start just below 2^32, so that every scenario wraps them.
  * sources: none
  */
-#include "explore.h"
+#include "bareos.h"
 
 #include "core/forkq.h"
 
@@ -22,18 +22,6 @@ static struct {
 	unsigned obtained[GS];
 	unsigned made;
 } s;
-
-void
-os_membarrier(void)
-{
-	sim_membarrier();
-}
-
-void
-os_yield(void)
-{
-	cpu_relax();
-}
 
 static void
 reset_shut(void)

@@ -8,7 +8,7 @@
  * *_arm also let loads see old values, which is what the acquires are for.
  * sources: none
  */
-#include "explore.h"
+#include "bareos.h"
 
 #include "core/runq.h"
 
@@ -24,18 +24,6 @@ static struct {
 	unsigned made;
 	struct wf_glist over; /* T0's */
 } s;
-
-void
-os_membarrier(void)
-{
-	sim_membarrier();
-}
-
-void
-os_yield(void)
-{
-	cpu_relax();
-}
 
 static void
 reset_shut(void)

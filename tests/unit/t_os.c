@@ -69,3 +69,30 @@ TEST(memory_that_is_not_there_is_not_read)
 	EXPECT(os_peek((const void *)8, to, sizeof(to)) < 0);
 	EXPECT(os_peek(NULL, to, sizeof(to)) < 0);
 }
+
+/* One, a few, and more than one call takes: what was asked for reads as zero, and nothing else does. */
+TEST(a_part_of_each_block_is_given_back)
+{
+	enum { MOST = 70, PAGES = 3 };
+	static const uint32_t counts[] = {1, 2, 64, MOST};
+	size_t page = os_page_bytes();
+	char *all;
+	void *at[MOST];
+
+	EXPECT_EQ(os_reserve(MOST * PAGES * page, page, (void **)&all), 0);
+	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+		memset(all, 1, MOST * PAGES * page);
+		for (uint32_t i = 0; i < MOST; i++)
+			at[i] = all + i * PAGES * page;
+		os_discard_each(at, counts[k], page, page);
+		for (uint32_t i = 0; i < MOST; i++) {
+			const char *b = at[i];
+
+			EXPECT_EQ(b[page - 1], 1);
+			EXPECT_EQ(b[page], i < counts[k] ? 0 : 1);
+			EXPECT_EQ(b[2 * page - 1], i < counts[k] ? 0 : 1);
+			EXPECT_EQ(b[2 * page], 1);
+		}
+	}
+	os_release(all, MOST * PAGES * page);
+}

@@ -100,6 +100,24 @@ TEST(a_period_is_kept_and_missed_ones_are_one)
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER - 1);
 }
 
+/* The top and its children: no more is asked. */
+TEST(how_many_are_due_soon)
+{
+	struct wf_timer_object o[8] = {0};
+
+	reset();
+	EXPECT_EQ(wf_heap_due_by(&heap, 1000), 0);
+	for (int i = 0; i < 8; i++) {
+		set(&o[i], 100 + i, 0);
+		wf_heap_grow(&heap); /* it may stand in a list until then */
+	}
+	EXPECT_EQ(wf_heap_due_by(&heap, 99), 0);
+	EXPECT_EQ(wf_heap_due_by(&heap, 100), 1);
+	EXPECT_EQ(wf_heap_due_by(&heap, 102), 3);
+	EXPECT_EQ(wf_heap_due_by(&heap, 1000), 5);
+	wf_heap_flush(&heap);
+}
+
 TEST(times_saturate)
 {
 	EXPECT_EQ(wf_time_after(5, 0), 5);
