@@ -39,6 +39,9 @@ enum wf_mutant_id {
 	MUT_OFFER_NO_ID,           /* a taker believes that the offer is for the P it has in mind */
 	MUT_OFFER_BACK_BLIND,      /* the owner ends its offer by a store */
 	MUT_OFFER_HINT_LOST,       /* a hint is cleared, the lease not looked at again */
+	MUT_OFFER_NO_DOOR,         /* who looks for an offer does not open the door */
+	MUT_OFFER_TAKE_OUTSIDE,    /* ... nor does who takes it */
+	MUT_LEASE_NO_DOOR,         /* ... nor who asks for the lease */
 	MUT_OFFER_NO_RECHECK,      /* work that came while the offer was made is not looked for */
 	MUT_LEASE_URGED_TWICE,     /* the owner was faster to note the request: counted twice */
 	MUT_END_NO_FENCE,          /* a call without a P enters unseen by the end of the run */

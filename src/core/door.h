@@ -66,6 +66,18 @@ wf_door_init(struct wf_door *d, bool for_ever)
 	d->patience = for_ever ? UINT32_MAX : WF_DOOR_MIN;
 }
 
+/* Nobody is its owner yet, or any more, and thieves may come: open until the owner shuts it. */
+static inline void
+wf_door_prop(struct wf_door *d)
+{
+	uint64_t s = at_load_rlx(&d->state); /* rlx: the CAS decides */
+
+	if ((s & WF_DOOR_MODE) == WF_DOOR_SHUT)
+		at_cas_acqrel(&d->state, &s, s | WF_DOOR_OPEN); /* acqrel: or a thief opens it */
+	d->quiet = 0;
+	d->patience = WF_DOOR_MIN;
+}
+
 /* ---- owner */
 
 /* True: alone until wf_door_done. */
@@ -159,6 +171,21 @@ wf_door_enter(struct wf_door *d)
 				  (s | WF_DOOR_OPEN | WF_DOOR_VISITED) + WF_DOOR_ONE))
 			return true;
 	}
+}
+
+/* The same, for who cannot come again: as long as it takes the owner, or another thief. */
+static inline void
+wf_door_insist(struct wf_door *d)
+{
+	while (!wf_door_enter(d))
+		;
+}
+
+/* Any thread: what the owner did while it was alone is seen. */
+WF_INLINE bool
+wf_door_is_open(const struct wf_door *d)
+{
+	return (at_load_acq(&d->state) & WF_DOOR_MODE) == WF_DOOR_OPEN; /* acq: DOOR-1 */
 }
 
 static inline void

@@ -78,14 +78,16 @@ enum { WF_LEASE_BITS = 8 }; /* of the lease word; the rest is the id of a P on o
 
 struct wf_m {
 	/* the lease: atomic, written by the owner and by requesters */
-	wf_a32 in_rt;       /* 1 inside the runtime; written by the owner */
-	wf_a32 lease;       /* enum wf_lease */
-	wf_a32 urged_tick;  /* LEASE-6: the P's tick that the request was made for */
-	wf_aptr p;          /* written by the owner; read by requesters: LEASE-3 */
-	struct wf_p *old_p; /* owner only: the P it had last */
-	wf_a32 answers;     /* calls that found that something was asked of it; the owner's */
-	bool blocking;      /* owner only: its goroutine is in a blocking section, LEASE-7 */
-	bool pinned;        /* owner only: runs pinned_g and nothing else; see pin.c */
+	wf_a32 in_rt;        /* 1 inside the runtime; written by the owner */
+	wf_a32 lease;        /* enum wf_lease */
+	wf_a32 urged_tick;   /* LEASE-6: the P's tick that the request was made for */
+	wf_aptr p;           /* written by the owner; read by requesters: LEASE-3 */
+	struct wf_p *old_p;  /* owner only: the P it had last */
+	wf_a32 answers;      /* calls that found that something was asked of it; the owner's */
+	struct wf_door door; /* through which others come to the lease: OFFER-3 */
+	uint32_t sections;   /* owner only: see offer */
+	bool blocking;       /* owner only: its goroutine is in a blocking section, LEASE-7 */
+	bool pinned;         /* owner only: runs pinned_g and nothing else; see pin.c */
 
 	/* owner only */
 	struct wf_g *g; /* the goroutine that runs, NULL on g0 */

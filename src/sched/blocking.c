@@ -5,7 +5,7 @@
  * A goroutine in user code may lose its P at any time, but only once the monitor has seen that its
  * thread sleeps. In a section the P goes beforehand. If work waits, it is passed on at once. If not,
  * it is on offer: it stays with the section, which mostly ends before anybody needs it, and whoever
- * needs a P and finds none idle takes it, without the monitor and without a barrier.
+ * needs a P and finds none idle takes it, without the monitor.
  *
  *        owner                                  who needs a P
  *   offer:  lease = OFFERED, P                  publish the work
@@ -19,6 +19,11 @@
  * one of them sees the other. Hints are left set, so that a loop of sections does not write them;
  * who finds one out of date clears it.
  *
+ * A loop of short sections that nobody looks at makes its offers, and takes them back, by plain
+ * stores and without a fence: the M's lease has a door (door.h), which its owner shuts after a while.
+ * Who needs a P and sees the hint opens the door first, and then sees the offer, or the owner sees
+ * the work. All others who change the lease come in by the door as well.
+ *
  * A library call inside ends the section and begins it anew: entering takes the P back, or does
  * what a call without a P does; leaving (wf_leave) offers it again. If the goroutine changes its
  * thread in such a call, m->blocking goes with it (leave_saving in park.c).
@@ -26,10 +31,20 @@
  * OFFER-1: a P on offer has an empty queue, and its owner does not touch it.
  * OFFER-2: a P on offer has its hint set, or its owner is about to set it, or somebody who has
  *          cleared it is about to look at the lease once more.
+ * OFFER-3: while the door of an M is shut nobody but its owner changes its lease from HELD or OFFERED;
+ *          what the owner said while it was shut, who opens it sees.
  */
 #include "sched/sched.h"
 
-enum { SAVE_BLOCKING = 0x80 }; /* in g->save, above the bits of weft_attr: see leave_saving */
+enum {
+	SAVE_BLOCKING = 0x80, /* in g->save, above the bits of weft_attr: see leave_saving */
+#if defined(WF_TINY) || defined(WF_TORTURE)
+	SECTIONS = 1,
+#else
+	SECTIONS =
+	    16, /* with an open door, between two looks at it: opening costs thousands of them */
+#endif
+};
 
 static uint32_t
 offer_of(const struct wf_p *p)
@@ -43,9 +58,35 @@ offer_of(const struct wf_p *p)
 static bool
 is_offered(const struct wf_p *p)
 {
-	const struct wf_m *m = at_load_acq(&p->m); /* acq: M-2; the lease confirms it */
+	struct wf_m *m = at_load_acq(&p->m); /* acq: M-2; the lease confirms it */
 
-	return m && at_load_rlx(&m->lease) == offer_of(p); /* rlx: a CAS decides */
+	if (!m)
+		return false;
+	if (!wf_door_is_open(&m->door) && !WF_MUTANT(MUT_OFFER_NO_DOOR)) { /* OFFER-3 */
+		wf_door_insist(&m->door);
+		wf_door_leave(&m->door);
+	}
+	return at_load_rlx(&m->lease) == offer_of(p); /* rlx: a CAS decides */
+}
+
+/* Any thread: the P that m offers is in the caller's hand. */
+static bool
+take_from(struct wf_m *m, uint32_t offered)
+{
+	uint32_t lease = at_load_rlx(&m->lease); /* rlx: confirmed by the CAS */
+	bool got;
+
+	if (WF_MUTANT(MUT_OFFER_NO_ID) && (lease & 255) == WF_OFFERED)
+		offered = lease; /* a mutant: whatever it offers now */
+	if (lease != offered)
+		return false;
+	if (WF_MUTANT(MUT_OFFER_TAKE_OUTSIDE))
+		return at_cas_acqrel(&m->lease, &offered, WF_ASLEEP); /* a mutant */
+	wf_door_insist(&m->door);                                     /* OFFER-3 */
+	got = at_cas_acqrel(&m->lease, &offered,
+			    WF_ASLEEP); /* acqrel: the P changes hands, LEASE-7 */
+	wf_door_leave(&m->door);
+	return got;
 }
 
 /* Any thread: this P, if it is on offer, is in the caller's hand. */
@@ -53,13 +94,8 @@ bool
 wf_offer_take_this(struct wf_p *p)
 {
 	struct wf_m *m = at_load_acq(&p->m); /* acq: as above */
-	uint32_t offered = offer_of(p);
 
-	if (WF_MUTANT(MUT_OFFER_NO_ID) && m && (at_load_rlx(&m->lease) & 255) == WF_OFFERED)
-		offered = at_load_rlx(&m->lease); /* a mutant: whatever it offers now */
-	/* rlx: confirmed by the CAS; acqrel: the P changes hands, LEASE-7 */
-	if (!m || at_load_rlx(&m->lease) != offered ||
-	    !at_cas_acqrel(&m->lease, &offered, WF_ASLEEP))
+	if (!m || !take_from(m, offer_of(p)))
 		return false;
 	wf_asleep_add(1);
 	at_store_rlx(&p->m, NULL);  /* rlx: a hint for requesters */
@@ -122,6 +158,22 @@ wf_offer_take(void)
 
 /* ---- the owner */
 
+/* The lease goes from one of HELD and OFFERED to the other, by a plain store. False: it is not so, or
+   the door is not shut. OFFER-3 */
+WF_INLINE bool
+change_alone(struct wf_m *m, uint32_t from, uint32_t to)
+{
+	bool is;
+
+	if (!wf_door_alone(&m->door))
+		return false;
+	is = at_load_rlx(&m->lease) == from; /* rlx: nobody else changes it */
+	if (is)
+		at_store_rel(&m->lease, to); /* rel: all we did with the P: OFFER-1 */
+	wf_door_done(&m->door);
+	return is;
+}
+
 /* In the runtime, lease as read: the P is ours again. False: look again. */
 bool
 wf_offer_back(struct wf_m *m, uint32_t lease)
@@ -131,7 +183,7 @@ wf_offer_back(struct wf_m *m, uint32_t lease)
 		return true;
 	}
 	/* acqrel: owner or taker, LEASE-7 */
-	return at_cas_acqrel(&m->lease, &lease, wf_sched.held);
+	return change_alone(m, lease, WF_HELD) || at_cas_acqrel(&m->lease, &lease, wf_sched.held);
 }
 
 /* Somebody wants this P, or work waits that it could be used for. */
@@ -148,15 +200,15 @@ wanted(const struct wf_p *p)
 	       at_load_rlx(&wf_sched.stopping) || wf_spin_needed();
 }
 
-/* True: the P is no longer ours to use, on offer or taken already. */
-WF_INLINE bool
-offer(struct wf_m *m, struct wf_p *p)
+/* An offer where others may look on; what the lease was. */
+static uint32_t
+offer_openly(struct wf_m *m, wf_a64 *word, uint64_t bit, uint32_t offered)
 {
-	wf_a64 *word = &wf_sched.offer_mask[p->id / 64];
-	uint64_t bit = UINT64_C(1) << p->id % 64;
-	uint32_t offered = offer_of(p), was;
+	uint32_t was;
 
-	was = at_xchg_acqrel(&m->lease, offered); /* acqrel: all we did with the P: OFFER-1 */
+	if (++m->sections % SECTIONS == 0 && !wf_sched.fenced)
+		wf_door_look(&m->door);
+	was = at_xchg_acqrel(&m->lease, offered); /* acqrel: as in change_alone */
 	if (was == WF_URGED)
 		wf_preempt_word_add(-1);
 	fence_rmw();                      /* the offer before the looks; see the head */
@@ -164,6 +216,20 @@ offer(struct wf_m *m, struct wf_p *p)
 		at_or_acqrel(word, bit);  /* acqrel: as in hint_holds */
 		fence_rmw();              /* the hint too before the looks */
 	}
+	return was;
+}
+
+/* True: the P is no longer ours to use, on offer or taken already. */
+WF_INLINE bool
+offer(struct wf_m *m, struct wf_p *p)
+{
+	wf_a64 *word = &wf_sched.offer_mask[p->id / 64];
+	uint64_t bit = UINT64_C(1) << p->id % 64;
+	uint32_t offered = offer_of(p), was = WF_HELD;
+
+	/* rlx: who clears the hint opens the door before it believes that there is no offer */
+	if (!(at_load_rlx(word) & bit) || !change_alone(m, WF_HELD, offered))
+		was = offer_openly(m, word, bit, offered);
 	if (was == wf_sched.held && (WF_MUTANT(MUT_OFFER_NO_RECHECK) || !wanted(p)))
 		return true;
 	/* acqrel: as wf_offer_back; who asked has found OFFERED, and waits for no answer */

@@ -239,15 +239,27 @@ wf_lease_fork(struct wf_m *m)
 
 /* ---- the requester's side; wf_lease_lock held */
 
-/* False: there is nothing to ask for, or the owner was faster. */
-bool
-wf_lease_ask(struct wf_m *m)
+static bool
+may_ask(uint32_t lease)
+{
+	return lease == WF_HELD || lease == WF_FENCED || lease == WF_URGED;
+}
+
+static void
+leave_door(struct wf_m *m)
+{
+	if (!WF_MUTANT(MUT_LEASE_NO_DOOR))
+		wf_door_leave(&m->door);
+}
+
+/* Inside the door of m. */
+static bool
+ask(struct wf_m *m)
 {
 	uint32_t lease = at_load_acq(&m->lease); /* acq: as read by the CAS below */
 	struct wf_p *p;
 
-	wf_assert_held(&wf_lease_lock);
-	if (lease != WF_HELD && lease != WF_FENCED && lease != WF_URGED)
+	if (!may_ask(lease))
 		return false;
 	/* For the owner, should it come by before we decide. rlx: published by the CAS; the P is
 	   confirmed by LEASE-3, and Ps are never freed */
@@ -258,6 +270,22 @@ wf_lease_ask(struct wf_m *m)
 	if (lease == WF_URGED)
 		wf_preempt_word_add(-1);
 	return true;
+}
+
+/* True: to be decided; until then the requester is inside the door: OFFER-3. False: there is nothing
+   to ask for, or the owner was faster. */
+bool
+wf_lease_ask(struct wf_m *m)
+{
+	wf_assert_held(&wf_lease_lock);
+	if (!may_ask(at_load_rlx(&m->lease))) /* rlx: read again */
+		return false;
+	if (!WF_MUTANT(MUT_LEASE_NO_DOOR) && !wf_door_enter(&m->door))
+		return false;
+	if (ask(m))
+		return true;
+	leave_door(m);
+	return false;
 }
 
 /* Between the asks and the decisions: every in_rt stored before is visible after. */
@@ -272,8 +300,9 @@ wf_lease_barrier(void)
 		os_membarrier();
 }
 
-struct wf_p *
-wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters, enum wf_lease as)
+/* Inside the door of m. */
+static struct wf_p *
+decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters, enum wf_lease as)
 {
 	uint32_t asked = WF_ASKED;
 
@@ -305,6 +334,15 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 	return NULL;
 }
 
+struct wf_p *
+wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters, enum wf_lease as)
+{
+	struct wf_p *got = decide(m, p, tick, tick_matters, as);
+
+	leave_door(m);
+	return got;
+}
+
 /* As if it had been in the runtime when asked; no look at in_rt, so no barrier is needed. */
 void
 wf_lease_urge(struct wf_m *m)
@@ -317,4 +355,5 @@ wf_lease_urge(struct wf_m *m)
 	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED) && /* acqrel: or the owner has done it */
 	    !WF_MUTANT(MUT_LEASE_URGED_TWICE))
 		wf_preempt_word_add(-1);
+	leave_door(m);
 }

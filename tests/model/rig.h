@@ -134,6 +134,16 @@ rig_held_ranks(void)
 	return sim_self() < 0 || !*sim_local() ? NULL : &wf_m()->held_ranks;
 }
 
+/* In setup: m has been in many sections, and nobody came by its door; if one does it shuts it again. */
+static WF_UNUSED void
+rig_shut(struct wf_m *m)
+{
+	m->door.state.v = WF_DOOR_SHUT;
+	m->door.patience = 1;
+	for (uint32_t i = 0; i < RIG_PS; i++)
+		wf_sched.offer_mask[0].v |= UINT64_C(1) << i;
+}
+
 /* In setup: nothing runs, procs Ps exist and are in hand. */
 static WF_UNUSED void
 rig_reset(uint32_t procs)
@@ -188,6 +198,10 @@ rig_reset(uint32_t procs)
 		m->in_rt.v = 1;
 		m->rand.s = i;
 		m->errno_address = os_errno_address();
+		m->door.state.v = WF_DOOR_OPEN; /* and is not shut: see rig_shut */
+		m->door.patience = UINT32_MAX;
+		sim_name(&m->door.state, "m%u.door", i);
+		sim_name(&m->door.busy, "m%u.busy", i);
 		sim_name(&m->in_rt, "m%u.in_rt", i);
 		sim_name(&m->lease, "m%u.lease", i);
 		sim_name(&m->urged_tick, "m%u.urged_tick", i);

@@ -564,6 +564,33 @@ SCENARIO(submit_and_stale_hint_arm) = {
     .blocked_ok = true,
 };
 
+/* The offer is a plain store, and the one who submits opens the door: OFFER-3 */
+static void
+setup_shut(void)
+{
+	setup_one_loop();
+	rig_shut(&rig.m[1]);
+}
+
+SCENARIO(submit_one_blocks_shut) = {
+    .setup = setup_shut,
+    .threads = {{submit_local, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK), SIM_MUTANT(MUT_OFFER_NO_DOOR),
+		SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+    .blocked_ok = true,
+};
+
+SCENARIO(submit_one_blocks_shut_arm) = {
+    .setup = setup_shut,
+    .threads = {{submit_local, &rig.m[0], false}, {blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_NO_RECHECK), SIM_MUTANT(MUT_OFFER_NO_DOOR),
+		SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+    .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
 static void
 setup_three_to_start(void)
 {

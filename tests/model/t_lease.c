@@ -629,6 +629,70 @@ SCENARIO(blocks_each_p) = {
     .check_end = check_end,
 };
 
+/* ---- the same behind a shut door: the offer is a plain store, and so is its end (OFFER-3) */
+
+static void
+setup_blocks_shut(void)
+{
+	setup_blocks();
+	rig_shut(&rig.m[0]);
+}
+
+SCENARIO(shut_blocks_two_takers) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks, &rig.m[0], false}, {needs_p, NULL, false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+SCENARIO(shut_blocks_taker_arm) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks, &rig.m[0], false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+    .model = SIM_ARM,
+};
+
+/* The door is opened, and shut again in the second section. */
+static void
+blocks_thrice(void *arg)
+{
+	wf_m_set(arg);
+	for (int i = 0; i < 3; i++) {
+		weft_blocking_enter();
+		weft_blocking_leave();
+	}
+	call_b();
+}
+
+SCENARIO(shut_again_taker) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks_thrice, &rig.m[0], false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_TAKE_OUTSIDE), SIM_MUTANT(MUT_DOOR_SHUT_IN)},
+};
+
+SCENARIO(shut_blocks_monitor) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks, &rig.m[0], false}, {requester_any, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_DOOR)},
+};
+
+SCENARIO(shut_blocks_stopper) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks_and_calls, &rig.m[0], false}, {stopper, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+SCENARIO(shut_blocks_urged_taker) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks, &rig.m[0], false}, {urger, LAST_M, false}, {needs_p, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_DOOR)},
+};
+
 /* The owner offers one P, and later another: a taker that has the first in mind gets that or none. */
 static void
 offers_another_p(void *arg)
@@ -656,6 +720,14 @@ takes_p0(void *arg)
 	use(&rig.p[0]);
 	wf_idle_put(&rig.p[0]);
 }
+
+/* OFFER-3; as the monitor does, which looks at no hint */
+SCENARIO(shut_blocks_takes_p0) = {
+    .setup = setup_blocks_shut,
+    .threads = {{blocks, &rig.m[0], false}, {takes_p0, NULL, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_TAKE_OUTSIDE)},
+};
 
 static void
 takes_idle_p0(void *arg)
