@@ -15,7 +15,13 @@
  * offer then, and whoever needs one takes it by a compare-and-swap, without
  * membarrier.  The word names the P on offer.
  *
- * Build flags: -DMUT_xxx plants one error; -DNP=1 or 2; -DLIVE; -DOFFERS.
+ * With -DDOOR the lease has a door as well: while it is shut its owner makes
+ * offers and takes them back by buffered stores, and who takes opens it first.
+ * Requesters, whom the owner could only make forget what they asked, are left
+ * to the explorer here.
+ *
+ * Build flags: -DMUT_xxx plants one error; -DNP=1 or 2; -DLIVE; -DOFFERS;
+ * -DDOOR.
  */
 
 #define NM 2
@@ -58,17 +64,49 @@ bool  busy[NP];
 
 /* m->p is not buffered: it is stored before the lease becomes HELD and read
  * only after a requester found it so, and the buffer keeps that order. */
-mtype = { S_IN, S_OUT, S_HELD };
+mtype = { S_IN, S_OUT, S_HELD, S_BUSY, S_DONE, S_OFFER, S_BACK };
+#ifdef DOOR
+chan sb[NM] = [4] of { mtype };
+bool  shut[NM] = true;          /* the door: OFFER-3 */
+bool  opening[NM];              /* one that opens it waits for the owner */
+byte  inside[NM];
+bool  alone[NM];                /* the owner is at it, as others see it */
+mtype said[NM];                 /* the owner's last store to the lease ... */
+byte  pend[NM];                 /* ... and how many of them are buffered */
+#else
 chan sb[NM] = [2] of { mtype };
+#endif
 
 inline apply(m, k) {
         if
         :: k == S_IN   -> in_rt[m] = true
         :: k == S_OUT  -> in_rt[m] = false
         :: k == S_HELD -> lease[m] = HELD
+#ifdef DOOR
+        :: k == S_BUSY -> alone[m] = true
+        :: k == S_DONE -> alone[m] = false
+        :: k == S_OFFER -> lease[m] = OFFERED; offp[m] = mp[m]
+        :: k == S_BACK -> lease[m] = HELD; offp[m] = NONE
+#endif
         fi;
+#ifdef DOOR
+        if
+        :: k == S_HELD || k == S_OFFER || k == S_BACK ->
+                pend[m]--;
+                if :: pend[m] == 0 -> said[m] = 0 :: else fi
+        :: else
+        fi;
+#endif
         k = 0
 }
+
+#ifdef DOOR
+#define SAY(m, k, as) atomic { sb[m]!k; said[m] = as; pend[m]++ }
+#define LEASE(m) (pend[m] > 0 -> said[m] : lease[m])
+#else
+#define SAY(m, k, as) sb[m]!k
+#define LEASE(m) (sb[m]??[S_HELD] -> HELD : lease[m])
+#endif
 
 /* One per thread, so that fairness lets every buffered store land. */
 proctype Memory(byte m) {
@@ -133,7 +171,7 @@ inline bind_p(m, p) {
         atomic {
                 mp[m] = p;
                 tick[p] = (tick[p] + 1) & 1;
-                sb[m]!S_HELD
+                SAY(m, S_HELD, HELD)
         }
 }
 
@@ -143,7 +181,24 @@ inline unbind_p(m) {
         atomic { DRAINED(m) -> lease[m] = L_NONE; mp[m] = NONE }
 }
 
-#define LEASE(m) (sb[m]??[S_HELD] -> HELD : lease[m])
+#ifdef DOOR
+/* wf_door_insist: until the owner, or another who opens it, is done. */
+inline open_door(m) {
+        do
+        :: atomic { shut[m] && !opening[m] -> shut[m] = false; opening[m] = true };
+#ifndef MUT_DOOR_NO_MEMBARRIER
+                membarrier();
+#endif
+#ifndef MUT_DOOR_NO_LOOK
+                atomic { !alone[m] -> opening[m] = false; inside[m]++ };
+#else
+                atomic { opening[m] = false; inside[m]++ };
+#endif
+                break
+        :: atomic { !shut[m] && !opening[m] -> inside[m]++; break }
+        od
+}
+#endif
 
 proctype M(byte m) {
         byte p = NONE, old = NONE; mtype v; bool isb;
@@ -186,7 +241,7 @@ no_work:
 leave:
 #ifdef OFFERS
         if
-        :: mp[m] != NONE && (sb[m]??[S_HELD] || lease[m] != TAKEN) -> goto offer
+        :: mp[m] != NONE && LEASE(m) != TAKEN -> goto offer
         :: skip
         fi;
 out:
@@ -228,6 +283,16 @@ user:   /* user code: nothing of the runtime is touched */
 #ifdef OFFERS
         :: v == OFFERED ->
                 /* wf_offer_back: owner or taker */
+#ifdef DOOR
+                sb[m]!S_BUSY;
+                if
+                :: shut[m] && LEASE(m) == OFFERED ->
+                        SAY(m, S_BACK, HELD);
+                        sb[m]!S_DONE;
+                        goto have_p
+                :: else -> sb[m]!S_DONE
+                fi;
+#endif
 #ifdef MUT_OFFER_BACK_BLIND
                 atomic { DRAINED(m) -> lease[m] = HELD; offp[m] = NONE; goto have_p }
 #else
@@ -284,8 +349,25 @@ have_p: atomic { v = 0; p = mp[m] };
 #ifdef OFFERS
 offer:  /* wf_leave_blocking: an exchange; if somebody wants the P, it is taken
          * back and passed on */
-        atomic { DRAINED(m) -> v = lease[m]; lease[m] = OFFERED; offp[m] = mp[m] };
+#ifdef DOOR
+        sb[m]!S_BUSY;
         if
+        :: shut[m] && LEASE(m) == HELD ->
+                SAY(m, S_OFFER, OFFERED);
+                sb[m]!S_DONE;
+                if
+                :: stop -> atomic { DRAINED(m) -> v = URGED; goto wanted }
+                :: else -> goto out
+                fi
+        :: else -> sb[m]!S_DONE
+        fi;
+        if      /* wf_door_look */
+        :: atomic { DRAINED(m) && !shut[m] && !opening[m] && inside[m] == 0 -> shut[m] = true }
+        :: skip
+        fi;
+#endif
+        atomic { DRAINED(m) -> v = lease[m]; lease[m] = OFFERED; offp[m] = mp[m] };
+wanted: if
         :: v != HELD || stop ->
                 atomic {
                         v = 0;
@@ -447,12 +529,18 @@ proctype Monitor() {
 #ifdef OFFERS
 /* wf_offer_take_this: a submitter that found no idle P. */
 proctype Taker() {
-        byte p = NONE, m, n;
+        byte p = NONE, m, n; mtype k;
         do
         :: atomic { n < TAKES && offp[0] != NONE -> n++; m = 0 }; goto look
         :: atomic { n < TAKES && offp[1] != NONE -> n++; m = 1 };
 look:           p = offp[m];
+#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
+                open_door(m);
+#endif
                 atomic {
+#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
+                        inside[m]--;
+#endif
                         if
 #ifdef MUT_OFFER_NO_ID
                         :: p != NONE && lease[m] == OFFERED ->
