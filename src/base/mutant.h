@@ -42,6 +42,7 @@ enum wf_mutant_id {
 	MUT_OFFER_NO_DOOR,         /* who looks for an offer does not open the door */
 	MUT_OFFER_TAKE_OUTSIDE,    /* ... nor does who takes it */
 	MUT_LEASE_NO_DOOR,         /* ... nor who asks for the lease */
+	MUT_TIMER_NO_DOOR,         /* another looks into a heap without opening its door */
 	MUT_OFFER_NO_RECHECK,      /* work that came while the offer was made is not looked for */
 	MUT_LEASE_URGED_TWICE,     /* the owner was faster to note the request: counted twice */
 	MUT_END_NO_FENCE,          /* a call without a P enters unseen by the end of the run */

@@ -25,8 +25,8 @@
 #ifndef WF_CORE_DOOR_H
 #define WF_CORE_DOOR_H
 
+#include "base/lock.h"
 #include "base/mutant.h"
-#include "base/os.h"
 
 enum {
 	WF_DOOR_SHUT,
@@ -40,13 +40,14 @@ enum {
 #define WF_DOOR_NUMBER (UINT64_C(1) << 24) /* how often it was opened: DOOR-3 */
 
 #if defined(WF_TINY) || defined(WF_TORTURE)
-enum { WF_DOOR_MIN = 1, WF_DOOR_MAX = 2, WF_DOOR_TRIES = 1 };
+enum { WF_DOOR_MIN = 1, WF_DOOR_MAX = 2, WF_DOOR_TRIES = 1, WF_DOOR_USES = 1 };
 #else
 enum {
 	WF_DOOR_MIN =
 	    16, /* looks of the owner without a visit, until it is shut: a thousand turns */
 	WF_DOOR_MAX = 1024, /* twice as many each time, up to this */
 	WF_DOOR_TRIES = 64,
+	WF_DOOR_USES = 16, /* between two looks, where no tick of a P counts them */
 };
 #endif
 
@@ -54,6 +55,7 @@ struct wf_door {
 	wf_a64 state;             /* atomic: the owner's and the thieves' */
 	wf_a32 busy;              /* atomic: written by the owner */
 	uint32_t quiet, patience; /* owner only: looks without a visit, and how many will do */
+	uint32_t uses;            /* owner only: see wf_door_earn */
 };
 
 /* Nobody uses it: thieves hold a P, and the world is stopped. for_ever: open, where there is no
@@ -66,16 +68,17 @@ wf_door_init(struct wf_door *d, bool for_ever)
 	d->patience = for_ever ? UINT32_MAX : WF_DOOR_MIN;
 }
 
-/* Nobody is its owner yet, or any more, and thieves may come: open until the owner shuts it. */
+/* It has no owner at the moment, but thieves may come: it is open until an owner shuts it. for_ever:
+   as above. */
 static inline void
-wf_door_prop(struct wf_door *d)
+wf_door_prop(struct wf_door *d, bool for_ever)
 {
 	uint64_t s = at_load_rlx(&d->state); /* rlx: the CAS decides */
 
 	if ((s & WF_DOOR_MODE) == WF_DOOR_SHUT)
 		at_cas_acqrel(&d->state, &s, s | WF_DOOR_OPEN); /* acqrel: or a thief opens it */
 	d->quiet = 0;
-	d->patience = WF_DOOR_MIN;
+	d->patience = for_ever ? UINT32_MAX : WF_DOOR_MIN;
 }
 
 /* ---- owner */
@@ -122,6 +125,14 @@ wf_door_look(struct wf_door *d)
 			d->patience = 2 * d->patience < WF_DOOR_MAX ? 2 * d->patience : WF_DOOR_MAX;
 		d->quiet = 0;
 	}
+}
+
+/* The owner was not alone once more, and is not busy. */
+WF_INLINE void
+wf_door_earn(struct wf_door *d)
+{
+	if (++d->uses % WF_DOOR_USES == 0)
+		wf_door_look(d);
 }
 
 /* ---- thieves */
@@ -177,8 +188,8 @@ wf_door_enter(struct wf_door *d)
 static inline void
 wf_door_insist(struct wf_door *d)
 {
-	while (!wf_door_enter(d))
-		;
+	for (unsigned tries = 0; !wf_door_enter(d); tries++)
+		wf_back_off(tries);
 }
 
 /* Any thread: what the owner did while it was alone is seen. */

@@ -85,7 +85,6 @@ struct wf_m {
 	struct wf_p *old_p;  /* owner only: the P it had last */
 	wf_a32 answers;      /* calls that found that something was asked of it; the owner's */
 	struct wf_door door; /* through which others come to the lease: OFFER-3 */
-	uint32_t sections;   /* owner only: see offer */
 	bool blocking;       /* owner only: its goroutine is in a blocking section, LEASE-7 */
 	bool pinned;         /* owner only: runs pinned_g and nothing else; see pin.c */
 

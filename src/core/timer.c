@@ -20,9 +20,54 @@ wf_heap_init(struct wf_heap *h)
 	h->lock.rank = WF_RANK_TIMER;
 }
 
+/* ---- in and out. mine: as in timer.h, or NULL: none of the caller's */
+
+static WF_NOINLINE void
+enter_locked(struct wf_heap *h, const struct wf_heap *mine)
+{
+	if (!h->ownerless) {
+		if (h == mine)
+			wf_door_earn(&h->door);
+		else if (!WF_MUTANT(MUT_TIMER_NO_DOOR))
+			wf_door_insist(&h->door);
+	}
+	wf_lock(&h->lock);
+}
+
+static WF_NOINLINE void
+leave_locked(struct wf_heap *h, const struct wf_heap *mine)
+{
+	wf_unlock(&h->lock);
+	if (!h->ownerless && h != mine && !WF_MUTANT(MUT_TIMER_NO_DOOR))
+		wf_door_leave(&h->door);
+}
+
+WF_INLINE void
+enter(struct wf_heap *h, const struct wf_heap *mine)
+{
+	if (likely(h == mine && wf_door_alone(&h->door))) {
+		wf_rank_taken(&h->lock);
+		h->alone = true;
+	} else {
+		enter_locked(h, mine);
+	}
+}
+
+WF_INLINE void
+leave(struct wf_heap *h, const struct wf_heap *mine)
+{
+	if (likely(h->alone)) {
+		h->alone = false;
+		wf_rank_dropped(&h->lock);
+		wf_door_done(&h->door);
+	} else {
+		leave_locked(h, mine);
+	}
+}
+
 /* ---- the array */
 
-static void
+WF_INLINE void
 sift_up(struct wf_heap *h, uint32_t i)
 {
 	struct wf_timer_entry e = h->entry[i];
@@ -55,7 +100,7 @@ sift_down(struct wf_heap *h, uint32_t i)
 	h->entry[i] = e;
 }
 
-static void
+WF_INLINE void
 push(struct wf_heap *h, struct wf_timer *t, int64_t when)
 {
 	h->entry[h->n++] = (struct wf_timer_entry){when, t};
@@ -75,7 +120,7 @@ pop(struct wf_heap *h)
 	return e;
 }
 
-static bool
+WF_INLINE bool
 counts(struct wf_timer_entry e)
 {
 	return e.when == wf_timer_when(e.t);
@@ -154,7 +199,7 @@ absorb(struct wf_heap *h)
 }
 
 /* t is armed for `when` now. */
-static void
+WF_INLINE void
 insert(struct wf_heap *h, struct wf_timer *t, int64_t when)
 {
 	at_store_rlx(&t->when, (uint64_t)when); /* rlx: under the lock; TIMER-4 for who is not */
@@ -165,7 +210,7 @@ insert(struct wf_heap *h, struct wf_timer *t, int64_t when)
 }
 
 /* Its entry becomes a dead one. True: it was armed. */
-static bool
+WF_INLINE bool
 disarm(struct wf_heap *h, struct wf_timer *t)
 {
 	if (wf_timer_when(t) == WF_NEVER)
@@ -234,9 +279,9 @@ tidy(struct wf_heap *h)
 
 /* ---- which heap */
 
-/* Locked: the heap of t, or h if it is in none. h may be NULL: then NULL if it never was in one. */
-static struct wf_heap *
-lock_heap(struct wf_timer *t, struct wf_heap *h)
+/* Inside the heap of t, or h if it is in none. h may be NULL: then NULL if it never was in one. */
+WF_INLINE struct wf_heap *
+enter_heap(struct wf_timer *t, struct wf_heap *h, const struct wf_heap *mine)
 {
 	bool moved = false;
 
@@ -250,14 +295,14 @@ lock_heap(struct wf_timer *t, struct wf_heap *h)
 			at_cas_acqrel(&t->heap, &now, (void *)h); /* acqrel: one of several */
 			continue;
 		}
-		wf_lock(&in->lock);
+		enter(in, mine);
 		if (at_load_rlx(&t->heap) == in) { /* rlx: under the lock. TIMER-1 */
 			if (in == h || !h || moved || t->entries > 0 || t->listed)
 				return in;
 			at_store_rel(&t->heap, h); /* rel: TIMER-1, we are done with `in` */
 			moved = true;
 		}
-		wf_unlock(&in->lock);
+		leave(in, mine);
 	}
 }
 
@@ -266,7 +311,7 @@ lock_heap(struct wf_timer *t, struct wf_heap *h)
 bool
 wf_timer_by(struct wf_heap *mine, struct wf_timer *t, int64_t when)
 {
-	struct wf_heap *h = lock_heap(t, mine);
+	struct wf_heap *h = enter_heap(t, mine, mine);
 	int64_t before = wf_heap_next(h);
 
 	ASSERT(!t->object && when > 0 && when < WF_NEVER);
@@ -275,7 +320,7 @@ wf_timer_by(struct wf_heap *mine, struct wf_timer *t, int64_t when)
 		insert(h, t, when);
 		tidy(h);
 	}
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	return when < before;
 }
 
@@ -283,7 +328,7 @@ bool
 wf_timer_set(struct wf_heap *mine, struct wf_timer_object *o, int64_t when, int64_t period,
 	     bool *earlier)
 {
-	struct wf_heap *h = lock_heap(&o->t, mine);
+	struct wf_heap *h = enter_heap(&o->t, mine, mine);
 	bool was;
 
 	ASSERT(when > 0 && when < WF_NEVER && !o->t.freed);
@@ -292,26 +337,26 @@ wf_timer_set(struct wf_heap *mine, struct wf_timer_object *o, int64_t when, int6
 	insert(h, &o->t, when);
 	o->period = period;
 	tidy(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	return was;
 }
 
 void
 wf_timer_again(struct wf_timer_object *o, int64_t when)
 {
-	struct wf_heap *h = lock_heap(&o->t, NULL);
+	struct wf_heap *h = enter_heap(&o->t, NULL, NULL);
 
 	if (!o->t.freed && wf_timer_when(&o->t) == WF_NEVER) {
 		insert(h, &o->t, when);
 		tidy(h);
 	}
-	wf_unlock(&h->lock);
+	leave_locked(h, NULL);
 }
 
 bool
-wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires)
+wf_timer_cancel(struct wf_heap *mine, struct wf_timer_object *o, uint64_t *fires)
 {
-	struct wf_heap *h = lock_heap(&o->t, NULL);
+	struct wf_heap *h = enter_heap(&o->t, NULL, mine);
 	bool was;
 
 	*fires = 0;
@@ -321,14 +366,14 @@ wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires)
 	*fires = o->fires;
 	if (was)
 		tidy(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	return was;
 }
 
 struct wf_timer *
-wf_timer_drop(struct wf_timer_object *o)
+wf_timer_drop(struct wf_heap *mine, struct wf_timer_object *o)
 {
-	struct wf_heap *h = lock_heap(&o->t, NULL);
+	struct wf_heap *h = enter_heap(&o->t, NULL, mine);
 	struct wf_timer *gone;
 
 	if (!h)
@@ -340,7 +385,7 @@ wf_timer_drop(struct wf_timer_object *o)
 	else
 		check_gone(h, &o->t);
 	gone = take_gone(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	return gone;
 }
 
@@ -430,13 +475,13 @@ fire_listed(struct wf_heap *h, int64_t now, struct wf_due *due)
 }
 
 void
-wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due)
+wf_heap_run(struct wf_heap *mine, struct wf_heap *h, int64_t now, struct wf_due *due)
 {
 	due->ready = (struct wf_glist){0};
 	due->n = 0;
 	if (at_load_rlx(&h->crowd) > 0) /* rlx: a hint */
-		wf_heap_grow(h);
-	wf_lock(&h->lock);
+		wf_heap_grow(mine, h);
+	enter(h, mine);
 	absorb(h);
 	while (!full(due)) { /* TIMER-3 */
 		int64_t top = h->n > 0 ? h->entry[0].when : WF_NEVER;
@@ -452,28 +497,28 @@ wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due)
 	tidy(h);
 	due->more = wf_heap_next(h) <= now;
 	due->gone = take_gone(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 }
 
 void
-wf_heap_grow(struct wf_heap *h)
+wf_heap_grow(struct wf_heap *mine, struct wf_heap *h)
 {
 	struct wf_timer_entry *larger, *old;
 	size_t page = os_page_bytes(), bytes, old_bytes;
 	uint32_t cap;
 
-	wf_lock(&h->lock);
+	enter(h, mine);
 	cap = h->cap ? 2 * h->cap : CAP_MIN;
 	while (cap < h->n + at_load_rlx(&h->crowd)) /* rlx: under the lock */
 		cap *= 2;
 	absorb(h);
 	tidy(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	bytes = (cap * sizeof(*larger) + page - 1) / page * page;
 	if (at_load_rlx(&h->crowd) == 0 || /* rlx: a hint */
 	    os_reserve(bytes, page, (void **)&larger) < 0)
 		return;
-	wf_lock(&h->lock);
+	enter(h, mine);
 	old = larger;
 	old_bytes = bytes;
 	if (cap > h->cap) {
@@ -486,7 +531,7 @@ wf_heap_grow(struct wf_heap *h)
 	}
 	absorb(h);
 	tidy(h);
-	wf_unlock(&h->lock);
+	leave(h, mine);
 	if (old)
 		os_release(old, old_bytes);
 }
@@ -500,10 +545,10 @@ wf_heap_due_by(struct wf_heap *h, int64_t by)
 
 	if (wf_heap_next(h) > by)
 		return 0;
-	wf_lock(&h->lock);
+	enter_locked(h, NULL);
 	for (uint32_t i = 0; i < h->n && i <= ARITY; i++)
 		n += h->entry[i].when <= by;
-	wf_unlock(&h->lock);
+	leave_locked(h, NULL);
 	return n;
 }
 
@@ -527,12 +572,12 @@ wf_heap_live(struct wf_heap *h)
 
 	if (wf_heap_next(h) == WF_NEVER)
 		return false;
-	wf_lock(&h->lock);
+	enter_locked(h, NULL);
 	for (uint32_t i = 0; i < h->n && !live; i++)
 		live = counts(h->entry[i]) && will_act(h->entry[i].t);
 	for (struct wf_timer *t = h->list; t && !live; t = t->next)
 		live = wf_timer_when(t) != WF_NEVER && will_act(t);
-	wf_unlock(&h->lock);
+	leave_locked(h, NULL);
 	return live;
 }
 
@@ -541,7 +586,7 @@ wf_heap_flush(struct wf_heap *h)
 {
 	struct wf_timer *gone;
 
-	wf_lock(&h->lock);
+	enter_locked(h, NULL);
 	while (h->list) {
 		struct wf_timer *t = list_take(h);
 
@@ -558,6 +603,6 @@ wf_heap_flush(struct wf_heap *h)
 	h->n = h->dead = 0;
 	tidy(h);
 	gone = take_gone(h);
-	wf_unlock(&h->lock);
+	leave_locked(h, NULL);
 	return gone;
 }

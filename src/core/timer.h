@@ -3,7 +3,8 @@
  * timer.h: timers, and heaps of them: one per P, and one for who has no P.
  *
  * A heap is an array of (time, timer) in a 4-ary tree, under a lock of its own; its earliest time
- * is in one word that everybody reads without the lock. A timer that is stopped or moved leaves
+ * is in one word that everybody reads without the lock. The lock stands behind a door (door.h): a P
+ * whose heap nobody else looks into for a while does without it. A timer that is stopped or moved leaves
  * its entry behind: an entry counts only if it has the time that its timer says. Such dead entries
  * go when they come to the top or the end, and all at once when they are more than a quarter.
  *
@@ -15,7 +16,8 @@
  * No memory is needed under a lock: when the array is full a timer stands in a list, through
  * itself, until somebody without a lock has made the array larger. So arming cannot fail.
  *
- * TIMER-1: the state of a timer is guarded by the lock of the heap that it says; it changes its
+ * TIMER-1: the state of a timer is guarded by the lock of the heap that it says, or by the door that its
+ *          owner has found shut; it changes its
  *          heap only while it has no entry and is in no list.
  * TIMER-2: next is no later than the time of any armed timer of the heap, when the lock is free.
  * TIMER-3: a timer fires once for each time that it was armed, not before, and the earlier first.
@@ -27,7 +29,7 @@
 #ifndef WF_CORE_TIMER_H
 #define WF_CORE_TIMER_H
 
-#include "base/lock.h"
+#include "core/door.h"
 #include "core/glist.h"
 
 #define WF_NEVER INT64_MAX
@@ -48,8 +50,11 @@ struct wf_timer_entry {
 struct wf_heap {
 	wf_a64 next; /* the earliest time, 0: none; written under lock: TIMER-2 */
 	struct wf_lock lock;
-	wf_a32 crowd; /* timers in the list; written under lock */
-	/* under lock */
+	wf_a32 crowd;        /* timers in the list; written under lock */
+	bool ownerless;      /* const: no P's, its door always open */
+	struct wf_door door; /* the P's who has it */
+	/* under lock, or its owner alone */
+	bool alone; /* which of them */
 	struct wf_timer_entry *entry;
 	uint32_t n, cap;
 	uint32_t dead; /* about so many entries are */
@@ -106,29 +111,30 @@ wf_time_after(int64_t now, int64_t ns)
 
 void wf_heap_init(struct wf_heap *h);
 
-/* Any thread; h is for a timer that is in no heap. The timer of a goroutine fires at `when` or
+/* Any thread; mine: the heap of the caller's P, or the one for threads without. It is for a timer
+   that is in no heap. The timer of a goroutine fires at `when` or
    before. True: the heap's earliest time is now an earlier one. */
-bool wf_timer_by(struct wf_heap *h, struct wf_timer *t, int64_t when);
+bool wf_timer_by(struct wf_heap *mine, struct wf_timer *t, int64_t when);
 
 /* An object is armed for `when`, and for each period after that. True: it was armed before.
    *earlier: as above. */
-bool wf_timer_set(struct wf_heap *h, struct wf_timer_object *o, int64_t when, int64_t period,
+bool wf_timer_set(struct wf_heap *mine, struct wf_timer_object *o, int64_t when, int64_t period,
 		  bool *earlier);
 /* What it fired for could not be done: it fires again then, unless it was armed or dropped since. */
 void wf_timer_again(struct wf_timer_object *o, int64_t when);
 /* It is not armed any more; true: it was. *fires: how often it has fired. */
-bool wf_timer_cancel(struct wf_timer_object *o, uint64_t *fires);
+bool wf_timer_cancel(struct wf_heap *mine, struct wf_timer_object *o, uint64_t *fires);
 /* It is not armed, and never will be. Returns those that were dropped, now or before, and have no
    entry any more, through next: their memory is the caller's. */
-struct wf_timer *wf_timer_drop(struct wf_timer_object *o);
+struct wf_timer *wf_timer_drop(struct wf_heap *mine, struct wf_timer_object *o);
 
 /* No lock held: if timers stand in the list the array is made larger. */
-void wf_heap_grow(struct wf_heap *h);
+void wf_heap_grow(struct wf_heap *mine, struct wf_heap *h);
 /* How many of the first few are due by then, at least. */
 uint32_t wf_heap_due_by(struct wf_heap *h, int64_t by);
 
 /* Takes out what is due; the caller does the rest, without the lock. */
-void wf_heap_run(struct wf_heap *h, int64_t now, struct wf_due *due);
+void wf_heap_run(struct wf_heap *mine, struct wf_heap *h, int64_t now, struct wf_due *due);
 /* Will any timer of this heap ever wake a goroutine, or do something else? */
 bool wf_heap_live(struct wf_heap *h);
 /* Nobody else runs: all are out. Returns those that were dropped. */

@@ -36,15 +36,7 @@
  */
 #include "sched/sched.h"
 
-enum {
-	SAVE_BLOCKING = 0x80, /* in g->save, above the bits of weft_attr: see leave_saving */
-#if defined(WF_TINY) || defined(WF_TORTURE)
-	SECTIONS = 1,
-#else
-	SECTIONS =
-	    16, /* with an open door, between two looks at it: opening costs thousands of them */
-#endif
-};
+enum { SAVE_BLOCKING = 0x80 }; /* in g->save, above the bits of weft_attr: see leave_saving */
 
 static uint32_t
 offer_of(const struct wf_p *p)
@@ -206,8 +198,7 @@ offer_openly(struct wf_m *m, wf_a64 *word, uint64_t bit, uint32_t offered)
 {
 	uint32_t was;
 
-	if (++m->sections % SECTIONS == 0 && !wf_sched.fenced)
-		wf_door_look(&m->door);
+	wf_door_earn(&m->door);
 	was = at_xchg_acqrel(&m->lease, offered); /* acqrel: as in change_alone */
 	if (was == WF_URGED)
 		wf_preempt_word_add(-1);

@@ -58,7 +58,8 @@ p_begin(struct wf_p *p)
 {
 	wf_door_init(&p->runq.door, wf_sched.fenced);
 	wf_door_init(&p->forkq.door, wf_sched.fenced);
-	at_store_rlx(&p->state, WF_P_STOPPED); /* rlx: the world is stopped */
+	wf_door_prop(&p->timers.door, wf_sched.fenced); /* others serve it also without a P */
+	at_store_rlx(&p->state, WF_P_STOPPED);          /* rlx: the world is stopped */
 }
 
 /* The P leaves service: everything it holds goes where others find it. */

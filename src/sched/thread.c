@@ -132,7 +132,7 @@ wf_m_alloc(bool plain)
 	m->futexes = 0;
 	m->held_ranks = 0;
 	m->blocking = false;
-	wf_door_prop(&m->door);
+	wf_door_prop(&m->door, wf_sched.fenced);
 	m->pinned = m->pin_over = m->foreign = false;
 	m->exact = false;
 	m->thread_g.flags = WF_G_THREAD;

@@ -47,7 +47,8 @@ enum { MANY = 1 };
 enum { MANY = 5 }; /* within the slack: worth waiting for */
 #endif
 
-static struct wf_heap orphans = {.lock = WF_LOCK_INIT(WF_RANK_TIMER)};
+static struct wf_heap orphans = {
+    .lock = WF_LOCK_INIT(WF_RANK_TIMER), .ownerless = true, .door.state.v = WF_DOOR_OPEN};
 
 void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, int64_t when,
 			   uint64_t number);
@@ -140,10 +141,10 @@ wf_ready_all(struct wf_m *m, struct wf_glist *l)
 }
 
 static void
-make_room(struct wf_heap *h)
+make_room(struct wf_heap *mine)
 {
-	if (unlikely(at_load_rlx(&h->crowd) > 0)) /* rlx: a hint */
-		wf_heap_grow(h);
+	if (unlikely(at_load_rlx(&mine->crowd) > 0)) /* rlx: a hint */
+		wf_heap_grow(mine, mine);
 }
 
 /* More of them would push what is queued here to the global queue, behind all others; they are not
@@ -160,7 +161,7 @@ run(struct wf_m *m, struct wf_heap *h, int64_t now)
 	struct wf_due due;
 
 	do {
-		wf_heap_run(h, now, &due);
+		wf_heap_run(wf_timers_mine(m), h, now, &due);
 		wf_ready_all(m, &due.ready);
 		for (uint32_t i = 0; i < due.n; i++)
 			wf_timer_fire_hook(m, due.object[i].o, due.object[i].when,
@@ -404,7 +405,7 @@ wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when)
 	make_room(h);
 	if (!earlier)
 		return;
-	fence_rmw(); /* the unlock. The heap's earliest before the look; pairs with sleep_until */
+	fence_seq(); /* the heap's earliest before the look; pairs with sleep_until */
 	wf_attend_break(when);
 }
 
@@ -414,8 +415,7 @@ wf_timers_armed(struct wf_m *m, int64_t when)
 	make_room(wf_timers_mine(m));
 	if (when == WF_NEVER)
 		return;
-	/* As above, and with the idle bit of who drops a P: ATT-2 */
-	fence_rmw();
+	fence_seq(); /* as above, and with the idle bit of who drops a P: ATT-2 */
 	if (at_load_rlx(&wf_sched.attend_until) != NOBODY) /* rlx: fenced */
 		wf_attend_break(when);
 	else if (wf_idle_any())

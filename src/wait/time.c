@@ -97,7 +97,7 @@ make(struct wf_chan *ch, bool ticks)
 
 /* In the runtime, its channel locked: it is armed. True: it was. Then, with nothing locked,
    wf_timers_armed with *when. */
-static bool
+WF_INLINE bool
 arm(struct wf_m *m, struct weft_timer *t, int64_t ns, int64_t *when)
 {
 	bool earlier, was;
@@ -189,11 +189,11 @@ weft_timer_chan(struct weft_timer *t)
 
 /* Its channel, if it has one, is locked with state *s: what it has fired and nobody has received yet
    is void. True: something was pending that now is not. TIME-1 */
-static bool
-stop(struct weft_timer *t, uint64_t *s)
+WF_INLINE bool
+stop(struct wf_m *m, struct weft_timer *t, uint64_t *s)
 {
 	uint64_t fires;
-	bool was = wf_timer_cancel(&t->o, &fires);
+	bool was = wf_timer_cancel(wf_timers_mine(m), &t->o, &fires);
 
 	if (!t->ch)
 		return was;
@@ -204,13 +204,13 @@ stop(struct weft_timer *t, uint64_t *s)
 	return was;
 }
 
-static uint64_t
+WF_INLINE uint64_t
 lock_chan(struct wf_m *m, struct weft_timer *t)
 {
 	return t->ch ? wf_chan_lock(wf_m_p(m), t->ch) : 0;
 }
 
-static void
+WF_INLINE void
 unlock_chan(struct wf_m *m, struct weft_timer *t, uint64_t s)
 {
 	if (t->ch)
@@ -227,7 +227,7 @@ weft_timer_stop(struct weft_timer *t)
 	if (!m)
 		return -ENOTSUP;
 	s = lock_chan(m, t);
-	was = stop(t, &s);
+	was = stop(m, t, &s);
 	unlock_chan(m, t, s);
 	wf_leave(m);
 	return was;
@@ -248,7 +248,7 @@ weft_timer_reset(struct weft_timer *t, int64_t ns)
 		return -ENOTSUP;
 	s = lock_chan(m, t);
 	if (t->ch)
-		was = stop(t, &s);
+		was = stop(m, t, &s);
 	was |= arm(m, t, ns, &when);
 	unlock_chan(m, t, s);
 	wf_timers_armed(m, when);
@@ -281,7 +281,7 @@ free_outside(struct weft_timer *t)
 	} else if (at_load_rlx(&wf_m()->lease) != WF_FORKED) { /* rlx: our own */
 		if (t->ch)
 			wf_limbo_add(t->ch, sizeof(*t->ch));
-		for (gone = wf_timer_drop(&t->o); gone; gone = next) {
+		for (gone = wf_timer_drop(NULL, &t->o); gone; gone = next) {
 			next = gone->next;
 			wf_timer_gone(container_of(gone, struct wf_timer_object, t));
 		}
@@ -305,11 +305,11 @@ weft_timer_free(struct weft_timer *t)
 	if (t->ch) {
 		uint64_t s = lock_chan(m, t);
 
-		stop(t, &s);
+		stop(m, t, &s);
 		unlock_chan(m, t, s);
 		done = wf_chan_end(m, t->ch);
 	}
-	for (gone = wf_timer_drop(&t->o); gone; gone = next) {
+	for (gone = wf_timer_drop(wf_timers_mine(m), &t->o); gone; gone = next) {
 		struct wf_timer_object *o = container_of(gone, struct wf_timer_object, t);
 
 		next = gone->next;

@@ -327,3 +327,98 @@ SCENARIO(timer_reset) = {
     .early = 2,
     .blocked_ok = true,
 };
+
+/* ---- the heap of a P: its holder, alone or not, and two others who look into it (TIMER-1, TIMER-3) */
+
+static struct {
+	struct wf_timer_object o[2];
+	unsigned armed[2], stopped[2], fired[2];
+} own;
+
+static void
+setup_own(void)
+{
+	setup();
+	memset(&own, 0, sizeof(own));
+	for (int i = 0; i < 2; i++)
+		own.o[i].t.object = true;
+	wf_heap_grow(&rig.p[0].timers, &rig.p[0].timers);
+	sim_name(&rig.p[0].timers.next, "next");
+	sim_name(&rig.p[0].timers.door.state, "door");
+	sim_name(&rig.p[0].timers.door.busy, "busy");
+	sim_name(&own.o[0].t.when, "o0.when");
+	sim_name(&own.o[1].t.when, "o1.when");
+}
+
+static void
+arm_own(int i, int64_t when)
+{
+	bool earlier;
+
+	own.stopped[i] += wf_timer_set(&rig.p[0].timers, &own.o[i], when, 0, &earlier);
+	own.armed[i]++;
+}
+
+static void
+holder(void *arg)
+{
+	uint64_t fires;
+
+	(void)arg;
+	wf_m_set(&rig.m[5]);
+	arm_own(0, 10);
+	arm_own(1, 20);
+	own.stopped[0] += wf_timer_cancel(&rig.p[0].timers, &own.o[0], &fires);
+	arm_own(0, 30);
+}
+
+static void
+looks_in(void *arg)
+{
+	struct wf_due due;
+
+	wf_m_set(&rig.m[(uintptr_t)arg]);
+	wf_heap_run(NULL, &rig.p[0].timers, 100, &due);
+	for (uint32_t i = 0; i < due.n; i++)
+		own.fired[due.object[i].o - own.o]++;
+}
+
+static void
+stops_anothers(void *arg)
+{
+	uint64_t fires;
+
+	wf_m_set(&rig.m[(uintptr_t)arg]);
+	own.stopped[1] += wf_timer_cancel(NULL, &own.o[1], &fires);
+}
+
+static void
+check_own(void)
+{
+	const struct wf_heap *h = &rig.p[0].timers;
+	unsigned entries = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned still = wf_timer_when(&own.o[i].t) != WF_NEVER;
+
+		SIM_CHECK(own.armed[i] == own.stopped[i] + own.fired[i] + still);
+		SIM_CHECK(own.o[i].fires == own.fired[i]);
+		entries += own.o[i].t.entries + own.o[i].t.listed;
+	}
+	SIM_CHECK(entries == h->n + at_load_rlx(&h->crowd));
+}
+
+SCENARIO(timer_heap_door) = {
+    .setup = setup_own,
+    .threads = {THREAD(holder, 0), THREAD(looks_in, 1), THREAD(stops_anothers, 2)},
+    .check_end = check_own,
+    .mutants = {SIM_MUTANT(MUT_TIMER_NO_DOOR), SIM_MUTANT(MUT_DOOR_NO_LOOK)},
+};
+
+SCENARIO(timer_heap_door_arm) = {
+    .setup = setup_own,
+    .threads = {THREAD(holder, 0), THREAD(looks_in, 1)},
+    .check_end = check_own,
+    .mutants = {SIM_MUTANT(MUT_TIMER_NO_DOOR), SIM_MUTANT(MUT_DOOR_NO_MEMBARRIER)},
+    .model = SIM_ARM,
+};

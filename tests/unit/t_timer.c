@@ -13,8 +13,12 @@ static struct wf_heap heap, other;
 static void
 reset(void)
 {
+	bool refused = os_membarrier_register() < 0;
+
 	wf_heap_init(&heap);
 	wf_heap_init(&other);
+	wf_door_prop(&heap.door, refused);
+	wf_door_prop(&other.door, refused);
 }
 
 static void
@@ -47,15 +51,15 @@ TEST(one_timer_fires_once_and_not_before)
 	reset();
 	set(&o, 100, 0);
 	EXPECT_EQ(wf_heap_next(&heap), 100);
-	wf_heap_run(&heap, 99, &due);
+	wf_heap_run(&heap, &heap, 99, &due);
 	EXPECT_EQ(due.n, 0);
-	wf_heap_run(&heap, 100, &due);
+	wf_heap_run(&heap, &heap, 100, &due);
 	EXPECT_EQ(due.n, 1);
 	EXPECT_EQ(due.object[0].o, &o);
 	EXPECT_EQ(due.object[0].when, 100);
 	EXPECT_EQ(due.object[0].number, 1);
 	EXPECT(!due.more);
-	wf_heap_run(&heap, 1000, &due);
+	wf_heap_run(&heap, &heap, 1000, &due);
 	EXPECT_EQ(due.n, 0);
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER);
 	EXPECT(!wf_heap_live(&heap));
@@ -69,14 +73,14 @@ TEST(cancel_says_whether_it_was_armed)
 
 	reset();
 	o.t.object = true;
-	EXPECT(!wf_timer_cancel(&o, &fires));
+	EXPECT(!wf_timer_cancel(&heap, &o, &fires));
 	set(&o, 10, 0);
 	EXPECT(wf_heap_live(&heap));
-	EXPECT(wf_timer_cancel(&o, &fires));
+	EXPECT(wf_timer_cancel(&heap, &o, &fires));
 	EXPECT_EQ(fires, 0);
-	EXPECT(!wf_timer_cancel(&o, &fires));
+	EXPECT(!wf_timer_cancel(&heap, &o, &fires));
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER);
-	wf_heap_run(&heap, 1000, &due);
+	wf_heap_run(&heap, &heap, 1000, &due);
 	EXPECT_EQ(due.n, 0);
 }
 
@@ -87,15 +91,15 @@ TEST(a_period_is_kept_and_missed_ones_are_one)
 
 	reset();
 	set(&o, 100, 10);
-	wf_heap_run(&heap, 100, &due);
+	wf_heap_run(&heap, &heap, 100, &due);
 	EXPECT_EQ(due.n, 1);
 	EXPECT_EQ(wf_heap_next(&heap), 110);
-	wf_heap_run(&heap, 155, &due);
+	wf_heap_run(&heap, &heap, 155, &due);
 	EXPECT_EQ(due.n, 1);
 	EXPECT_EQ(due.object[0].when, 110);
 	EXPECT_EQ(wf_heap_next(&heap), 160);
 	set(&o, WF_NEVER - 10, WF_NEVER - 1); /* saturates */
-	wf_heap_run(&heap, WF_NEVER - 10, &due);
+	wf_heap_run(&heap, &heap, WF_NEVER - 10, &due);
 	EXPECT_EQ(due.n, 1);
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER - 1);
 }
@@ -109,7 +113,7 @@ TEST(how_many_are_due_soon)
 	EXPECT_EQ(wf_heap_due_by(&heap, 1000), 0);
 	for (int i = 0; i < 8; i++) {
 		set(&o[i], 100 + i, 0);
-		wf_heap_grow(&heap); /* it may stand in a list until then */
+		wf_heap_grow(&heap, &heap); /* it may stand in a list until then */
 	}
 	EXPECT_EQ(wf_heap_due_by(&heap, 99), 0);
 	EXPECT_EQ(wf_heap_due_by(&heap, 100), 1);
@@ -146,9 +150,9 @@ TEST(dropped_timers_come_back_once)
 		struct wf_timer *gone;
 
 		if (i < N) {
-			gone = wf_timer_drop(&o[(i * 31) % N]);
+			gone = wf_timer_drop(&heap, &o[(i * 31) % N]);
 		} else {
-			wf_heap_run(&heap, 10000, &due);
+			wf_heap_run(&heap, &heap, 10000, &due);
 			EXPECT_EQ(due.n, 0);
 			gone = due.gone;
 		}
@@ -173,10 +177,10 @@ TEST(a_timer_changes_its_heap_only_when_out)
 	set(&o, 100, 0);
 	wf_timer_set(&other, &o, 50, 0, &earlier); /* TIMER-1 */
 	EXPECT_EQ(wf_heap_next(&other), WF_NEVER);
-	wf_heap_run(&heap, 60, &due);
+	wf_heap_run(&heap, &heap, 60, &due);
 	EXPECT_EQ(due.n, 2);
 	EXPECT(due.object[0].o == &keep && due.object[1].o == &o);
-	wf_heap_run(&heap, 200, &due); /* the dead entry goes */
+	wf_heap_run(&heap, &heap, 200, &due); /* the dead entry goes */
 	wf_timer_set(&other, &o, 300, 0, &earlier);
 	EXPECT(earlier);
 	EXPECT_EQ(wf_heap_next(&other), 300);
@@ -202,7 +206,7 @@ TEST(the_timer_of_a_goroutine_claims_its_wait)
 	EXPECT(!wf_heap_live(&heap));
 	opens(&g, 100);
 	EXPECT(wf_heap_live(&heap));
-	wf_heap_run(&heap, 100, &due);
+	wf_heap_run(&heap, &heap, 100, &due);
 	EXPECT(due.ready.head == &g && due.ready.size == 1);
 	EXPECT(!(at_load_rlx(&g.claim) & WF_CLAIM_OPEN));
 	EXPECT_EQ(wf_timer_when(&g.timer), WF_NEVER);
@@ -216,20 +220,20 @@ TEST(a_wait_that_ends_later_is_not_ended)
 	reset();
 	EXPECT(wf_timer_by(&heap, &g.timer, 100));
 	EXPECT(!wf_timer_by(&heap, &g.timer, 150)); /* 100 is before that */
-	wf_heap_grow(&heap);
+	wf_heap_grow(&heap, &heap);
 	EXPECT_EQ(heap.n, 1);
 	opens(&g, 150);
-	wf_heap_run(&heap, 120, &due);
+	wf_heap_run(&heap, &heap, 120, &due);
 	EXPECT_EQ(due.ready.size, 0);
 	EXPECT_EQ(wf_timer_when(&g.timer), 150);
 	opens(&g, 0); /* a wait without an end */
-	wf_heap_run(&heap, 200, &due);
+	wf_heap_run(&heap, &heap, 200, &due);
 	EXPECT_EQ(due.ready.size, 0);
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER);
 	EXPECT(wf_timer_by(&heap, &g.timer, 300));
 	at_store_rlx(&g.wake_at, 300);
 	wf_claim_open(&g, wf_claim_next(&g, false)); /* one that no timer ends */
-	wf_heap_run(&heap, 400, &due);
+	wf_heap_run(&heap, &heap, 400, &due);
 	EXPECT_EQ(due.ready.size, 0);
 }
 
@@ -246,7 +250,7 @@ TEST(left_entries_do_not_pile_up)
 		wf_timer_by(&heap, &one->timer, 1000000);
 		wf_timer_by(&heap, &one->timer, now + 1);
 		opens(one, now + 1);
-		wf_heap_run(&heap, now + 1, &due);
+		wf_heap_run(&heap, &heap, now + 1, &due);
 		EXPECT(due.ready.size == 1 && due.ready.head == one);
 		EXPECT(heap.n < 100);
 	}
@@ -277,7 +281,7 @@ run_all(int64_t now)
 	int64_t last = 0;
 
 	do {
-		wf_heap_run(&heap, now, &due);
+		wf_heap_run(&heap, &heap, now, &due);
 		for (uint32_t i = 0; i < due.n; i++) {
 			int k = (int)(due.object[i].o - objects);
 
@@ -320,11 +324,11 @@ TEST(random_operations_match_a_reference)
 			break;
 		case 1:
 		case 2:
-			EXPECT_EQ(wf_timer_cancel(&objects[k], &fires), armed[k] != 0);
+			EXPECT_EQ(wf_timer_cancel(&heap, &objects[k], &fires), armed[k] != 0);
 			armed[k] = 0;
 			break;
 		case 3:
-			wf_heap_grow(&heap);
+			wf_heap_grow(&heap, &heap);
 			break;
 		default: {
 			int64_t when = now + 1 + (int64_t)chance(chance(2) ? 20 : 2000);
@@ -353,7 +357,7 @@ TEST(flush_leaves_nothing)
 		set(&objects[i], 1 + i, 1);
 	EXPECT(wf_heap_flush(&heap) == NULL);
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER);
-	wf_heap_run(&heap, 1000, &due);
+	wf_heap_run(&heap, &heap, 1000, &due);
 	EXPECT_EQ(due.n, 0);
 	for (int i = 0; i < TIMERS; i++)
 		EXPECT(objects[i].t.entries == 0 && wf_timer_when(&objects[i].t) == WF_NEVER);
