@@ -104,6 +104,8 @@ struct wf_m {
 	int64_t stole_ns;                /* ... and the time; 0: judged */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
+	uint32_t lock_pauses;            /* while it spins for a mutex, ... */
+	uint64_t lock_ns;                /* ... by the coarse clock at the last of them */
 	bool plain;                      /* not ours: a thread of the program */
 	bool exact;                      /* its sleeps are not rounded */
 	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */

@@ -26,7 +26,13 @@
 
 enum {
 	SPIN_ROUNDS = 4, /* then it sleeps; Go's value */
-	SPIN_PAUSES = 30,
+#ifdef WF_TINY
+	PAUSES_MIN = 1,
+	PAUSES_MAX = 2,
+#else
+	PAUSES_MIN = 30,  /* of a round; Go's value */
+	PAUSES_MAX = 480, /* up to 10 us, and in vain four times that at most */
+#endif
 	STARVE_NS = 1000000, /* Go's value */
 	NAP_NS = 50000,
 };
@@ -94,16 +100,41 @@ worth_spinning(const struct wf_m *m, uint64_t w)
 	return !p || (idle + 1 < procs && wf_p_empty(p));
 }
 
+/* How long a round of this thread is. Cores that take a mutex from each other all the time get more
+   done if each keeps it for a while and the other stays away: a round is longer each time that it was
+   worth it, and shorter with the monitor's looks. */
+static uint32_t
+pauses(struct wf_m *m)
+{
+	uint64_t now = at_load_rlx(&wf_sched.coarse_ns); /* rlx: compared only */
+
+	if (m->lock_ns != now)
+		m->lock_pauses /= 4;
+	m->lock_ns = now;
+	if (m->lock_pauses < PAUSES_MIN)
+		m->lock_pauses = PAUSES_MIN;
+	return m->lock_pauses;
+}
+
+/* It has spun, and has the mutex, or sleeps for it. */
+static void
+learn_pauses(struct wf_m *m, bool has)
+{
+	m->lock_pauses = !has                              ? 0
+			 : 2 * m->lock_pauses < PAUSES_MAX ? 2 * m->lock_pauses
+							   : PAUSES_MAX;
+}
+
 /* Busy for a moment; others in line need not be woken for it: MTX-3. */
 static void
-spin(wf_a64 *word, uint64_t w, struct wants *x)
+spin(struct wf_m *m, wf_a64 *word, uint64_t w, struct wants *x)
 {
 	const uint64_t sets = w | WF_MTX_WOKEN;
 
 	/* acqrel: MTX-3, only a word that somebody has */
 	if (!x->woken && (w & WF_MTX_FLAGS) == WF_MTX_WAITED && at_cas_acqrel(word, &w, sets))
 		x->woken = true;
-	for (int i = 0; i < SPIN_PAUSES; i++)
+	for (uint32_t n = pauses(m); n > 0; n--)
 		cpu_relax();
 }
 
@@ -152,15 +183,20 @@ wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here
 		uint64_t w = at_load_rlx(word); /* rlx: the CAS decides */
 
 		if (is_free(w)) {
-			if (at_cas_acqrel(word, &w, taken(w, &x))) /* acq: the last holder's work */
-				break;
-			continue;
+			if (!at_cas_acqrel(word, &w,
+					   taken(w, &x))) /* acq: the last holder's work */
+				continue;
+			if (spins > 0)
+				learn_pauses(*m, true);
+			break;
 		}
 		if (spins < SPIN_ROUNDS && worth_spinning(*m, w)) {
-			spin(word, w, &x);
+			spin(*m, word, w, &x);
 			spins++;
 			continue;
 		}
+		if (spins > 0)
+			learn_pauses(*m, false);
 		if (unlikely(wf_run_over(*m)))
 			return -ENOTSUP;
 		bool again = x.since_ns != 0;
