@@ -83,20 +83,23 @@ wf_globq_get(struct wf_globq *q)
 	return g;
 }
 
-void
+uint32_t
 wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l)
 {
-	uint32_t n;
+	uint32_t n, fresh;
 
 	if (wf_globq_size(q) == 0)
-		return;
+		return 0;
 	wf_lock(&q->lock);
+	fresh = q->fresh.size;
 	n = (q->list.size + q->fresh.size) / procs + 1;
 	n = n < max ? n : max;
 	for (struct wf_g *g; n > 0 && (g = take(q)); n--)
 		wf_glist_push(l, g);
+	fresh -= q->fresh.size;
 	publish_size(q);
 	wf_unlock(&q->lock);
+	return fresh;
 }
 
 uint32_t

@@ -39,8 +39,9 @@ void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);  /* all of l, in
 void wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l); /* all of l, at the tail */
 /* One G, or NULL. */
 struct wf_g *wf_globq_get(struct wf_globq *q);
-/* A fair share for one of procs Ps: min(size / procs + 1, max), into l. */
-void wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l);
+/* A fair share for one of procs Ps: min(size / procs + 1, max), into l. Returns how many of them have
+   not begun. */
+uint32_t wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_glist *l);
 
 /* Up to n Gs that are queued since before since_ns go from the head of `from` to the tail of `to`,
    which has the higher rank. Returns how many. */

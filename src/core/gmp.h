@@ -246,7 +246,9 @@ struct wf_sched {
 	wf_a64 coarse_ns;  /* clock, as of the monitor's last look */
 	wf_a32 monitor_sleeps;
 	wf_a32 computing; /* Ms in user code whose P was taken */
-	wf_a32 starved;   /* the last P that needed a thread got none */
+	wf_aptr
+	    overflowed; /* the P that last put more than it had room for into the global queue */
+	wf_a32 starved; /* the last P that needed a thread got none */
 	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */
 
 	/* under lock */

@@ -12,6 +12,11 @@
  * its work for a while, longer each time, as long as that stays so; if not, they part, and nobody
  * asks again for a time.
  *
+ * Goroutines that end at once are the same case: started by one P, and run by another that has to fetch
+ * all of them first. So those that a P gets from the global queue before they have begun count as
+ * bounces too, and each end of a goroutine as a use. What does not fit into the ring of a P that keeps
+ * its work, and has not begun, stays in its fork queue.
+ *
  *     apart: P and home          trial: home alone            kept: home alone
  *     many bounces, rate r  -->  rate r' --  r' >= r  ------> twice as long as the last time --+
  *            ^                           \-  r' < r: not again for a time                      |
@@ -21,7 +26,8 @@
  * two Ps are worth it, looks the same as a microsecond of waiting.
  *
  * GATH-1: nobody is woken for what is queued at a P that keeps it, and nobody takes it; but a P that
- *         stands still, or whose holder has not looked for long, keeps nothing (the monitor); who
+ *         stands still, or whose holder has not looked for long, keeps nothing (the monitor); what it
+ *         puts into the global queue is anybody's; who
  *         takes from another keeps nothing; and the end of the time is seen at the fairness
  *         tick of its holder, who then wakes somebody as any submitter would.
  * GATH-2: what a P lays down is found: home was seen running after it was published and need_spinning
@@ -45,14 +51,15 @@ static const int64_t BOUNCE_NS = 4000;   /* a few cache lines' time, and little 
 
 enum { PARTED, TRIAL, KEPT }; /* keep.state; wf_gather_keeps knows the first */
 
-/* Uses of channels, by all. */
+/* Uses of channels, and ends of goroutines, by all. */
 static uint64_t
 uses(void)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: samples */
-		n += at_load_rlx(&wf_sched.allp[i]->n_uses);
+		n += at_load_rlx(&wf_sched.allp[i]->n_uses) +
+		     at_load_rlx(&wf_sched.allp[i]->n_exited);
 	return n;
 }
 

@@ -9,7 +9,10 @@ enum {
 #if defined(WF_TINY) || defined(WF_TORTURE)
 	WF_GATHER_FEW = 1,
 	WF_GATHER_MANY = 1,
+	WF_GATHER_FRESH = 1,
 #else
+	WF_GATHER_FRESH =
+	    8, /* goroutines that another has started are worth one bounce: half a us each */
 	/* bounces that are no accident: so many are looked at when the P is out of work, ... */
 	WF_GATHER_FEW = 16,
 	WF_GATHER_MANY = 64, /* ... and so many while it has more */
@@ -37,6 +40,18 @@ wf_gather_bounced(struct wf_p *p, uint32_t weight)
 	p->bounces += weight;
 	if (p->bounces % WF_GATHER_MANY < weight)
 		p->fair = 0; /* g0 has a look */
+}
+
+/* Holder: so many goroutines that it has from the global queue have not begun. */
+WF_INLINE void
+wf_gather_took(struct wf_p *p, uint32_t n)
+{
+	struct wf_p *home = at_load_rlx(&wf_sched.overflowed); /* rlx: a hint */
+
+	if (n < WF_GATHER_FRESH || !home || home == p)
+		return;
+	wf_gather_apart(p, home);
+	wf_gather_bounced(p, n / WF_GATHER_FRESH);
 }
 
 /* Holder, on g0. True: the P is gone, look again. */

@@ -77,13 +77,12 @@ shuffle(struct wf_m *m, struct wf_glist *l)
 static struct wf_g *
 pick_global(struct wf_m *m, struct wf_p *p)
 {
+	const uint32_t max = WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH;
 	struct wf_glist batch = {0};
 	struct wf_g *g;
 
 	/* rlx: procs changes only while the world is stopped */
-	wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs),
-			   WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH,
-			   &batch);
+	wf_gather_took(p, wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs), max, &batch));
 	if (unlikely(wf_sched.randomize))
 		shuffle(m, &batch);
 	g = wf_glist_pop(&batch);

@@ -219,11 +219,31 @@ wf_yield(struct wf_m *m, enum wf_pending how)
 	return switch_away(m, m->g, how, how == WF_PEND_YIELD);
 }
 
-void
+/* Of a P that keeps its work: those that have not begun go to its fork queue, as far as there is room. */
+static void
+keep_fresh(struct wf_p *p, struct wf_glist *over)
+{
+	struct wf_glist rest = {0};
+	struct wf_g *g;
+
+	while ((g = wf_glist_pop(over)))
+		if (g->stack || !wf_forkq_push(&p->forkq, g))
+			wf_glist_push(&rest, g);
+	*over = rest;
+}
+
+/* The ring was full. True: some are in the global queue. */
+bool
 wf_overflow(struct wf_p *p, struct wf_glist *over)
 {
 	at_bump(&p->n_overflows, 1); /* rlx: a counter */
+	if (wf_gather_keeps(p))
+		keep_fresh(p, over);
+	if (over->size == 0)
+		return false;
+	at_store_rlx(&wf_sched.overflowed, p); /* rlx: a hint for gather.c */
 	wf_globq_put_batch(&wf_globq, over);
+	return true;
 }
 
 /* The same, for a G that does not belong in the local queue. */
@@ -284,8 +304,7 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		wf_runq_put(&p->runq, g, &over);
 	}
 	if (unlikely(over.size > 0)) {
-		wf_overflow(p, &over);
-		if (!WF_MUTANT(MUT_GATHER_OVER_MUTE))
+		if (wf_overflow(p, &over) && !WF_MUTANT(MUT_GATHER_OVER_MUTE))
 			wf_submitted(m); /* GATH-1 */
 	} else {
 		queued(m, p, lone);

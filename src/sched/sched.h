@@ -26,8 +26,7 @@ extern void (*wf_main_done_hook)(int rc);
 
 /* park.c: the switch and what follows it */
 void wf_arrived_rare(struct wf_m *m, enum wf_pending what);
-void wf_overflow(struct wf_p *p,
-		 struct wf_glist *over); /* a full ring's half to the global queue */
+bool wf_overflow(struct wf_p *p, struct wf_glist *over); /* a full ring's half goes elsewhere */
 struct wf_m *wf_yield(struct wf_m *m, enum wf_pending how);
 void wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
 

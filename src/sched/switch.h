@@ -77,9 +77,7 @@ wf_requeue(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 		return;
 	}
 	wf_runq_put(&p->runq, g, &over);
-	if (unlikely(over.size > 0))
-		wf_overflow(p, &over);
-	else if (wf_gather_keeps(p))
+	if (over.size > 0 ? !wf_overflow(p, &over) : wf_gather_keeps(p))
 		return;
 	if (at_load_rlx(&wf_sched.procs) > 1) /* rlx: as in wf_submitted */
 		wf_submitted(m);

@@ -67,3 +67,45 @@ TEST(who_computes_keeps_nothing_for_long)
 	use_procs(2);
 	EXPECT_EQ(weft_run(main_computes), 0);
 }
+
+static int
+ends(void)
+{
+	return 0;
+}
+
+/* True: the P kept its work all the while. */
+static bool
+start_many(int n)
+{
+	struct wf_p *p = wf_m_p(wf_m());
+	uint32_t queued = wf_runq_len(&p->runq) + wf_forkq_len(&p->forkq);
+
+	keep(p);
+	for (int i = 0; i < n; i++)
+		EXPECT(weft_go(ends) > 1);
+	if (!load(&p->keep.state.v) || wf_m_p(wf_m()) != p)
+		return false;
+	EXPECT_EQ(wf_runq_len(&p->runq) + wf_forkq_len(&p->forkq), queued + (uint32_t)n);
+	EXPECT_EQ(wf_globq_size(&wf_globq), 0);
+	return true;
+}
+
+static int
+main_starts_many(void)
+{
+	/* What the ring and the fork queue hold; the monitor may end it at any time. */
+	while (!start_many(WF_RUNQ_SIZE + WF_FORKQ_SIZE / 2))
+		while (weft_count() > 1)
+			weft_yield();
+	while (weft_count() > 1)
+		weft_yield();
+	return 0;
+}
+
+/* GATH-1 */
+TEST(what_has_not_begun_stays_where_it_is_kept)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(main_starts_many), 0);
+}

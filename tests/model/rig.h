@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { RIG_MS = 7, RIG_PS = 3, RIG_GS = 6 };
+enum { RIG_MS = 7, RIG_PS = 3, RIG_GS = 10 };
 
 struct wf_sched wf_sched;
 wf_trace_fn *wf_trace_hook;

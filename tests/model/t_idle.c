@@ -403,8 +403,19 @@ submit_until_over(void *arg)
 	struct wf_m *m = arg;
 
 	wf_m_set(m);
+	for (int i = 0; i < WF_RUNQ_SIZE + WF_FORKQ_SIZE + 1; i++) /* its fork queue is full too */
+		wf_submit(m, wf_m_p(m), make(false), false);
+}
+
+static void
+submit_fresh_until_over(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
 	for (int i = 0; i < WF_RUNQ_SIZE + 1; i++)
 		wf_submit(m, wf_m_p(m), make(false), false);
+	SIM_CHECK(wf_globq_size(&wf_globq) == 0);
 }
 
 static void
@@ -413,6 +424,13 @@ check_over(void)
 	SIM_CHECK(wf_sched.nmspinning.v == 0);
 	SIM_CHECK(wf_globq.size.v == 0 || wf_sched.idle_mask[0].v == 0);
 }
+
+SCENARIO(keeps_fresh_and_overflows) = {
+    .setup = setup_keeps,
+    .threads = {{submit_fresh_until_over, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_over,
+    .blocked_ok = true,
+};
 
 SCENARIO(keeps_and_overflows) = {
     .setup = setup_keeps,

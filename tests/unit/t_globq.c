@@ -128,7 +128,7 @@ TEST(those_that_have_begun_take_turns_with_those_that_have_not)
 		wf_globq_put(&wf_globq, &gs[i]);
 	}
 	EXPECT_EQ(wf_globq_size(&wf_globq), 6);
-	wf_globq_get_batch(&wf_globq, 1, 4, &l);
+	EXPECT_EQ(wf_globq_get_batch(&wf_globq, 1, 4, &l), 2); /* have not */
 	for (int begun = 0, fresh = 0; l.size > 0;) {
 		struct wf_g *g = wf_glist_pop(&l);
 
