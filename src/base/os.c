@@ -351,8 +351,10 @@ void
 os_sleep_ns(int64_t ns)
 {
 	struct timespec ts = {ns / 1000000000, ns % 1000000000};
+	int saved = errno; /* a goroutine's: a signal may cut the sleep short */
 
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL); /* early is fine */
+	errno = saved;
 }
 
 void

@@ -85,6 +85,7 @@ struct wf_m {
 	struct wf_p *old_p;  /* owner only: the P it had last */
 	wf_a32 answers;      /* calls that found that something was asked of it; the owner's */
 	struct wf_door door; /* through which others come to the lease: OFFER-3 */
+	struct wf_p *said_p; /* owner only: the P that others know it has, see offer */
 	bool blocking;       /* owner only: its goroutine is in a blocking section, LEASE-7 */
 	bool pinned;         /* owner only: runs pinned_g and nothing else; see pin.c */
 

@@ -18,6 +18,7 @@ void
 wf_heap_init(struct wf_heap *h)
 {
 	h->lock.rank = WF_RANK_TIMER;
+	wf_door_prop(&h->door, true); /* it has no owner yet */
 }
 
 /* ---- in and out. mine: as in timer.h, or NULL: none of the caller's */

@@ -123,7 +123,9 @@ first_offer(void)
 		for (; word != 0; word &= word - 1) {
 			struct wf_p *p = wf_sched.allp[w * 64 + (uint32_t)__builtin_ctzll(word)];
 
-			if (hint_holds(&wf_sched.offer_mask[w], word & -word, p))
+			/* rlx: our own is not on offer, and its hint is for later */
+			if (at_load_rlx(&p->m) != wf_m() &&
+			    hint_holds(&wf_sched.offer_mask[w], word & -word, p))
 				return p;
 		}
 	}
@@ -207,7 +209,19 @@ offer_openly(struct wf_m *m, wf_a64 *word, uint64_t bit, uint32_t offered)
 		at_or_acqrel(word, bit);  /* acqrel: as in hint_holds */
 		fence_rmw();              /* the hint too before the looks */
 	}
+	m->said_p = wf_m_p(m); /* p->m was stored before the fence */
 	return was;
+}
+
+/* The offer may be a plain store. Who looks for offers comes to the door by p->m, so that must have
+   been seen. The hint may be read before the store: who clears it opens the door before it believes
+   that there is no offer. */
+WF_INLINE bool
+offer_alone(struct wf_m *m, struct wf_p *p, uint64_t hints, uint64_t bit)
+{
+	if (m->said_p != p && !WF_MUTANT(MUT_OFFER_UNSAID))
+		return false;
+	return (hints & bit) && change_alone(m, WF_HELD, offer_of(p));
 }
 
 /* True: the P is no longer ours to use, on offer or taken already. */
@@ -218,8 +232,7 @@ offer(struct wf_m *m, struct wf_p *p)
 	uint64_t bit = UINT64_C(1) << p->id % 64;
 	uint32_t offered = offer_of(p), was = WF_HELD;
 
-	/* rlx: who clears the hint opens the door before it believes that there is no offer */
-	if (!(at_load_rlx(word) & bit) || !change_alone(m, WF_HELD, offered))
+	if (!offer_alone(m, p, at_load_rlx(word), bit)) /* rlx: see there */
 		was = offer_openly(m, word, bit, offered);
 	if (was == wf_sched.held && (WF_MUTANT(MUT_OFFER_NO_RECHECK) || !wanted(p)))
 		return true;

@@ -344,16 +344,17 @@ wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool tick_matters
 }
 
 /* As if it had been in the runtime when asked; no look at in_rt, so no barrier is needed. */
-void
+bool
 wf_lease_urge(struct wf_m *m)
 {
 	uint32_t asked = WF_ASKED;
 
 	if (!wf_lease_ask(m))
-		return;
+		return false;
 	wf_preempt_word_add(1);
 	if (!at_cas_acqrel(&m->lease, &asked, WF_URGED) && /* acqrel: or the owner has done it */
 	    !WF_MUTANT(MUT_LEASE_URGED_TWICE))
 		wf_preempt_word_add(-1);
 	leave_door(m);
+	return true;
 }

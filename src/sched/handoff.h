@@ -115,7 +115,7 @@ struct wf_p *wf_lease_decide(struct wf_m *m, struct wf_p *p, uint32_t tick, bool
 			     enum wf_lease as);
 bool wf_taken_ends(struct wf_m *m, enum wf_lease as);
 /* The owner is to give way at its next call, wherever it is now; nothing is taken. */
-void wf_lease_urge(struct wf_m *m);
+bool wf_lease_urge(struct wf_m *m); /* false: not now */
 
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);

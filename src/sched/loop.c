@@ -40,6 +40,14 @@ pick_beside_ring(struct wf_p *p)
 	return turn == FORK_TURNS / 2 ? wf_forkq_oldest(&p->forkq) : wf_forkq_pop(&p->forkq);
 }
 
+/* As a busy ring does: goroutines that take turns in runnext, at a P that nobody takes from. */
+static bool
+hides_forks(const struct wf_p *p)
+{
+	/* rlx: only thieves change it */
+	return unlikely(wf_gather_keeps(p)) && at_load_rlx(&p->runq.next) != NULL;
+}
+
 static struct wf_g *
 pick_fair(struct wf_p *p)
 {
@@ -51,7 +59,7 @@ pick_fair(struct wf_p *p)
 	p->fair = WF_FAIR_EVERY;
 	if (wf_forkq_empty(&p->forkq))
 		return wf_globq_get(&wf_globq);
-	if (wf_runq_len(&p->runq) > 0) {
+	if (wf_runq_len(&p->runq) > 0 || hides_forks(p)) {
 		p->fair = FORK_EVERY;
 		g = pick_beside_ring(p);
 	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */

@@ -17,6 +17,7 @@ wf_p_acquire(struct wf_m *m, struct wf_p *p)
 	at_store_rlx(&p->state, WF_P_RUNNING); /* rlx: a hint */
 	at_store_rlx(&m->p, p);                /* rlx: published by the lease */
 	m->old_p = p;
+	m->said_p = NULL;
 	at_store_rel(&m->lease, wf_sched.held); /* rel: m->p before a requester can ask */
 	wf_trace(WF_TR_P, WF_P_RUNNING, p);
 }

@@ -167,8 +167,7 @@ only_urged(struct wf_p *p, struct wf_m *m, int64_t now)
 {
 	if (p->seen_urged || p->seen_blocked > 0 || now - p->seen_ns < SLICE_NS)
 		return false;
-	p->seen_urged = true;
-	wf_lease_urge(m);
+	p->seen_urged = wf_lease_urge(m);
 	return true;
 }
 
@@ -263,7 +262,8 @@ wake_for_waiting_work(void)
 		waits |= stands_still(wf_sched.allp[i]);
 	/* rlx: looked at again soon */
 	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 ||
-	    !wf_idle_any() || (!waits && !wf_any_to_take()))
+	    (!waits && !wf_any_to_take()) ||
+	    !wf_idle_any()) /* this opens doors, so it comes last */
 		return false;
 	wf_wake_one(mon.m);
 	/* rlx: a hint. Without threads it tries now and then only. */

@@ -39,7 +39,7 @@
 /* attend_until: one of these, or a time */
 enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
-static const int64_t OVERDUE_NS = 200000; /* the holder of the P, or who attends, had its chance */
+static const int64_t OVERDUE_NS = 300000; /* the holder of the P, or who attends, had its chance */
 static const int64_t SLACK_NS = 250000;   /* a wake-up costs as much as ten sleepers */
 #ifdef WF_TINY
 enum { MANY = 1 };

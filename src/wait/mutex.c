@@ -31,7 +31,7 @@ enum {
 	PAUSES_MAX = 2,
 #else
 	PAUSES_MIN = 30,  /* of a round; Go's value */
-	PAUSES_MAX = 480, /* up to 10 us, and in vain four times that at most */
+	PAUSES_MAX = 320, /* 5 to 15 us, and in vain four times that at most */
 #endif
 	STARVE_NS = 1000000, /* Go's value */
 	NAP_NS = 50000,

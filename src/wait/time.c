@@ -278,7 +278,7 @@ free_outside(struct weft_timer *t)
 	if (at_load_acq(&wf_sched.phase) == WF_DOWN) { /* acq: no heap has it */
 		free(t->ch);
 		free(t);
-	} else if (at_load_rlx(&wf_m()->lease) != WF_FORKED) { /* rlx: our own */
+	} else if (!wf_sched.forked) {
 		if (t->ch)
 			wf_limbo_add(t->ch, sizeof(*t->ch));
 		for (gone = wf_timer_drop(NULL, &t->o); gone; gone = next) {

@@ -140,6 +140,7 @@ rig_shut(struct wf_m *m)
 {
 	m->door.state.v = WF_DOOR_SHUT;
 	m->door.patience = 1;
+	m->said_p = wf_m_p(m);
 	for (uint32_t i = 0; i < RIG_PS; i++)
 		wf_sched.offer_mask[0].v |= UINT64_C(1) << i;
 }

@@ -609,6 +609,35 @@ SCENARIO(submit_one_blocks_shut_arm) = {
     .blocked_ok = true,
 };
 
+/* The P was another's before, and its hint is still set. */
+static void
+takes_over_and_blocks(void *arg)
+{
+	struct wf_m *m = arg;
+
+	wf_m_set(m);
+	wf_p_acquire(m, &rig.p[1]);
+	m->blocking = true;
+	wf_leave_blocking(m);
+}
+
+static void
+setup_taken_over(void)
+{
+	reset(2);
+	rig_hold(&rig.m[0], &rig.p[0]);
+	rig_shut(&rig.m[1]);
+	rig.spare[rig.spares++] = &rig.m[2];
+}
+
+SCENARIO(submit_one_takes_over_and_blocks) = {
+    .setup = setup_taken_over,
+    .threads = {{submit_local, &rig.m[0], false}, {takes_over_and_blocks, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_OFFER_UNSAID)},
+    .blocked_ok = true,
+};
+
 static void
 setup_three_to_start(void)
 {

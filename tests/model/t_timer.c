@@ -343,6 +343,8 @@ setup_own(void)
 	for (int i = 0; i < 2; i++)
 		own.o[i].t.object = true;
 	wf_heap_grow(&rig.p[0].timers, &rig.p[0].timers);
+	rig.p[0].timers.door.state.v = WF_DOOR_SHUT;
+	rig.p[0].timers.door.patience = 1;
 	sim_name(&rig.p[0].timers.next, "next");
 	sim_name(&rig.p[0].timers.door.state, "door");
 	sim_name(&rig.p[0].timers.door.busy, "busy");
