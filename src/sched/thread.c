@@ -38,6 +38,8 @@ take_free_record(void)
 		if (!m->in_use) {
 			m->in_use = true;
 			m->uses++;
+			/* rlx: under the lock. Born inside; until it is outside its tid may be another's */
+			at_store_rlx(&m->in_rt, 1);
 			return m;
 		}
 	return NULL;
@@ -141,7 +143,6 @@ wf_m_alloc(bool plain)
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
 	at_store_rlx(&m->at_rest, 0);     /* rlx: not yet reachable */
 	at_store_rlx(&m->p, NULL);        /* rlx: as above */
-	at_store_rlx(&m->in_rt, 1);       /* rlx: born inside */
 	at_store_rel(&m->lease, WF_NONE); /* rel: all of the above */
 	wf_note_clear(&m->note);
 	return m;

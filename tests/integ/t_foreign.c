@@ -132,6 +132,48 @@ TEST(sixty_four_threads_use_everything)
 	EXPECT_EQ(weft_run(everything), 0);
 }
 
+/* ---- they come at once, more of them each time than there are records: each has its own */
+
+enum { AT_ONCE_STEP = 33, AT_ONCE_MOST = 8 * AT_ONCE_STEP };
+static struct wf_m *theirs[AT_ONCE_MOST];
+static pthread_barrier_t at_once;
+
+static void *
+comes_at_once(void *arg)
+{
+	struct weft_wg wg = {0};
+	uintptr_t i = (uintptr_t)arg;
+
+	pthread_barrier_wait(&at_once);
+	weft_wg_wait(&wg);
+	theirs[i] = wf_m();
+	pthread_barrier_wait(&at_once); /* all have theirs */
+	for (uintptr_t k = 0; k < i; k++)
+		EXPECT(theirs[k] != theirs[i]);
+	return NULL;
+}
+
+static int
+come_at_once(void)
+{
+	pthread_t t[AT_ONCE_MOST];
+
+	for (unsigned n = AT_ONCE_STEP; n <= AT_ONCE_MOST; n += AT_ONCE_STEP) {
+		EXPECT_EQ(pthread_barrier_init(&at_once, NULL, n), 0);
+		for (uintptr_t i = 0; i < n; i++)
+			t[i] = start_thread(comes_at_once, (void *)i);
+		for (unsigned i = 0; i < n; i++)
+			join_thread(t[i]);
+		pthread_barrier_destroy(&at_once);
+	}
+	return 0;
+}
+
+TEST(threads_that_come_at_once_do_not_share_a_record)
+{
+	EXPECT_EQ(weft_run(come_at_once), 0);
+}
+
 /* ---- they come and go */
 
 static int
