@@ -70,11 +70,15 @@ look_at(const struct weft_case *cases, int n, uint32_t *ready)
 	return mask;
 }
 
-/* The nth bit that is set. */
+/* The nth bit that is set. The first few steps are without jumps: n is random. */
 WF_INLINE int
 nth_bit(uint64_t mask, uint32_t n)
 {
-	for (; n > 0; n--)
+	enum { STEPS = 3 };
+
+	for (uint32_t k = 0; k < STEPS; k++)
+		mask &= mask - (n > k); /* one bit less, or the same */
+	for (; unlikely(n > STEPS); n--)
 		mask &= mask - 1;
 	return __builtin_ctzll(mask);
 }
