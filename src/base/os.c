@@ -231,8 +231,8 @@ os_thread_name(const char *name)
 int
 os_thread_count(void)
 {
-	/* The kernel's own count, for a microsecond; the text of /proc/self/status takes it a hundred. A
-	   listing of the folder skips entries while threads end. */
+	/* The kernel's own count, in one call; the text of /proc/self/status has it too, for six times
+	   the time. A listing of the folder skips entries while threads end. */
 	enum { NAMES = 2 }; /* of the folder itself: in its parent, and in itself */
 	struct stat st;
 	int n = (int)result(stat("/proc/self/task", &st));

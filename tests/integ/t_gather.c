@@ -68,9 +68,12 @@ TEST(who_computes_keeps_nothing_for_long)
 	EXPECT_EQ(weft_run(main_computes), 0);
 }
 
+static int ended;
+
 static int
 ends(void)
 {
+	add(&ended, 1);
 	return 0;
 }
 
@@ -90,15 +93,18 @@ start_many(int n)
 	return true;
 }
 
+enum { FRESH = WF_RUNQ_SIZE + WF_FORKQ_SIZE / 2 }; /* what the ring and the fork queue hold */
+
 static int
 main_starts_many(void)
 {
-	/* What the ring and the fork queue hold; the monitor may end it at any time. */
-	while (!start_many(WF_RUNQ_SIZE + WF_FORKQ_SIZE / 2))
+	for (bool kept = false; !kept;) { /* the monitor may end it at any time */
+		store(&ended, 0);
+		kept = start_many(FRESH);
 		while (weft_count() > 1)
 			weft_yield();
-	while (weft_count() > 1)
-		weft_yield();
+		EXPECT_EQ(load(&ended), FRESH);
+	}
 	return 0;
 }
 
@@ -107,4 +113,50 @@ TEST(what_has_not_begun_stays_where_it_is_kept)
 {
 	use_procs(2);
 	EXPECT_EQ(weft_run(main_starts_many), 0);
+}
+
+struct passes {
+	weft_chan(int) from, to;
+};
+
+static int
+passes(struct passes *a)
+{
+	int v;
+
+	while (weft_recv(a->from, &v) > 0)
+		weft_send(a->to, v);
+	return 0;
+}
+
+/* Two that take turns in runnext, for ever if need be; keeping is begun again whenever it has ended. */
+static int
+main_takes_turns(void)
+{
+	enum { TURNS = 2000000 };
+	weft_chan(int) there = weft_make(int, 0), back = weft_make(int, 0);
+	int v;
+
+	EXPECT(weft_go(passes, there, back) > 1);
+	store(&ended, 0);
+	start_many(FRESH);
+	for (int i = 0; i < TURNS && load(&ended) < FRESH; i++) {
+		EXPECT_EQ(weft_send(there, i), 0);
+		EXPECT_EQ(weft_recv(back, &v), 1);
+		if (i % 1024 == 0)
+			keep(wf_m_p(wf_m()));
+	}
+	EXPECT_EQ(load(&ended), FRESH);
+	weft_close(there);
+	while (weft_count() > 1)
+		weft_yield();
+	weft_free(there);
+	weft_free(back);
+	return 0;
+}
+
+TEST(those_who_take_turns_do_not_hide_what_has_not_begun)
+{
+	use_procs(2);
+	EXPECT_EQ(weft_run(main_takes_turns), 0);
 }
