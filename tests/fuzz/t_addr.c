@@ -161,7 +161,8 @@ split(const char *addr, char *host, char *port)
 	return addr[0] == '[' || !strchr(host, ':');
 }
 
-/* getaddrinfo takes it for a number. The C library lets some spaces pass, weft none. */
+/* getaddrinfo takes it for a number. The C library lets some spaces pass, and the kernel anything after
+   a colon in the name of an interface ("%lo:[x"); weft neither spaces nor brackets. */
 static struct addrinfo *
 as_numbers(const char *host, const char *port)
 {
@@ -170,7 +171,7 @@ as_numbers(const char *host, const char *port)
 	struct addrinfo *all = NULL;
 
 	for (const char *c = host; *c; c++)
-		if ((unsigned char)*c <= ' ')
+		if ((unsigned char)*c <= ' ' || *c == '[' || *c == ']')
 			return NULL;
 	if (!*host || !is_port(port) || getaddrinfo(host, port, &hints, &all) != 0)
 		return NULL;

@@ -71,14 +71,18 @@ expect_scope_refusals(void)
 		EXPECT_EQ(weft_recv(made, NULL), -ENOTSUP);
 	}
 	EXPECT(!weft_cancelled());
-	{
-		weft_autofree char *p = malloc(10);
-		weft_autofd int fd = -1;
-		weft_defer(weft_wg_done, (&(struct weft_wg){16}));
+	EXPECT_EQ(done, 2);
+}
 
-		done += p && fd < 0;
-	}
-	EXPECT_EQ(done, 3);
+/* Needs no runtime; but malloc, which a sanitizer's forked child may not call. */
+static void
+expect_scope_ends(void)
+{
+	weft_autofree char *p = malloc(10);
+	weft_autofd int fd = -1;
+	weft_defer(weft_wg_done, (&(struct weft_wg){16}));
+
+	EXPECT(p && fd < 0);
 }
 
 static void
@@ -89,6 +93,7 @@ expect_refusals(void)
 
 	expect_channel_refusals();
 	expect_scope_refusals();
+	expect_scope_ends();
 	EXPECT_EQ(weft_go(nothing), -ENOTSUP);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.name = "x"), nothing), -ENOTSUP);
 	EXPECT_EQ(weft_wg_go(&wg, nothing), -ENOTSUP);
@@ -171,23 +176,26 @@ TEST(calls_after_a_run_say_so)
 	weft_free(made);
 }
 
-static void
-in_a_forked_child(void)
-{
-	expect_channel_refusals();
-	expect_scope_refusals();
-}
-
+/*
+ * The child ends by _exit: at exit the address sanitizer looks for leaks, and takes locks of its
+ * allocator that other threads may have held when the process was copied.
+ */
 static int
 forks(void)
 {
-	char out[4096];
 	int status;
+	pid_t pid;
 
 	EXPECT_EQ(makes(), 0);
-	status = test_child(in_a_forked_child, out, sizeof(out));
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		test_fail(__FILE__, __LINE__, "status 0x%x: %s", (unsigned)status, out);
+	pid = fork();
+	if (pid == 0) {
+		expect_channel_refusals();
+		expect_scope_refusals();
+		_exit(0);
+	}
+	EXPECT(pid > 0);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
 	weft_free(made);
 	return 0;
 }
