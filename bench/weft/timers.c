@@ -3,16 +3,33 @@
  * timers.c: rows timers_p50, timers_p99 and timers_cpu (100,000 goroutines sleep a random time of 1
  * to 1000 ms, three times: how late they wake, and the CPU it took), timer_churn (a timer is
  * started and stopped), idle_cpu (10,000 parked goroutines and a ticker of 1 ms for 10 s).
- * The argument is the row; without one all are run.
+ *
+ * Beside them their floors, without goroutines: timers_floor (the first page and the guard of as many
+ * stacks, and a thread that sleeps for 250 us again and again, since to be late by half of that somebody
+ * must wake up so often), timer_churn_floor (the clock read once), idle_floor (a thread that sleeps for
+ * 1 ms again and again: what idle_cpu cannot be below, if no tick is lost).
+ * The argument is the row, a floor belongs to it; without one all are run.
  */
+#define _GNU_SOURCE /* MADV_ */
 #include "bench.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 
 enum {
 	SLEEPERS = 100 * 1000,
 	ROUNDS = 3,
 	CHURN = 5 * 1000 * 1000,
 	PARKED = 10 * 1000,
-	TICKS = 10000
+	TICKS = 10000,
+	FLOOR_TICKS = 2500,
+	STACK = 68 * 1024, /* from one to the next */
+	WAKES = 12 * 1000, /* in three seconds */
+	WAKE_NS = 250 * 1000,
 };
 
 static int64_t *late;
@@ -139,6 +156,88 @@ idle_cpu(void)
 	return 0;
 }
 
+/* ---- the floors */
+
+static struct bench_time floor_took;
+
+/* As exact as the library's own sleeps. */
+static void
+sleep_again_and_again(int64_t times, int64_t ns)
+{
+	struct timespec at;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	for (int64_t i = 0; i < times; i++) {
+		at.tv_nsec += ns;
+		at.tv_sec += at.tv_nsec / WEFT_SEC;
+		at.tv_nsec %= WEFT_SEC;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	}
+}
+
+/* No runtime is up. A kernel without guards of this kind has none here either. */
+static void
+timers_floor(void)
+{
+	size_t n = (size_t)bench_scaled(SLEEPERS);
+	struct bench_time start = bench_now();
+	char *stacks = mmap(NULL, n * STACK, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	bench_must("mmap", stacks == MAP_FAILED ? -errno : 0);
+	madvise(stacks, n * STACK, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < n; i++) {
+		madvise(stacks + i * STACK, 4096, MADV_GUARD_INSTALL);
+		stacks[(i + 1) * STACK - 4096 - 64] = 1;
+	}
+	sleep_again_and_again(bench_scaled(WAKES), WAKE_NS);
+	floor_took = bench_since(start);
+	munmap(stacks, n * STACK);
+}
+
+/* In a run: the report asks for weft_procs. */
+static int
+report_timers_floor(void)
+{
+	bench_report("timers_floor", "cold", "ms", (double)floor_took.cpu_ns / 1e6, floor_took);
+	return 0;
+}
+
+static int
+timer_churn_floor(void)
+{
+	int64_t n = bench_scaled(CHURN);
+	struct bench_time start = bench_now();
+	struct timespec t;
+
+	for (int64_t i = 0; i < n; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		__asm__ volatile("" : : "r"(&t) : "memory");
+	}
+	bench_report_ns("timer_churn_floor", "warm", n, bench_since(start));
+	return 0;
+}
+
+static int
+report_idle_floor(void)
+{
+	bench_report("idle_floor", "warm", "ms per 10 s",
+		     (double)floor_took.cpu_ns / 1e6 * 10e9 / (double)floor_took.wall_ns,
+		     floor_took);
+	return 0;
+}
+
+/* No runtime is up. */
+static void
+idle_floor(void)
+{
+	struct bench_time start = bench_now();
+
+	sleep_again_and_again(bench_scaled(FLOOR_TICKS), WEFT_MS);
+	floor_took = bench_since(start);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -149,11 +248,19 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: timers [timers | timer_churn | idle_cpu]\n");
 		return 2;
 	}
-	if (!*row || strcmp(row, "timers") == 0)
+	if (!*row || strcmp(row, "timers") == 0) {
 		bench_must("weft_run", weft_run(timers));
-	if (!*row || strcmp(row, "timer_churn") == 0)
+		timers_floor();
+		bench_must("weft_run", weft_run(report_timers_floor));
+	}
+	if (!*row || strcmp(row, "timer_churn") == 0) {
 		bench_must("weft_run", weft_run(timer_churn));
-	if (!*row || strcmp(row, "idle_cpu") == 0)
+		bench_must("weft_run", weft_run(timer_churn_floor));
+	}
+	if (!*row || strcmp(row, "idle_cpu") == 0) {
 		bench_must("weft_run", weft_run(idle_cpu));
+		idle_floor();
+		bench_must("weft_run", weft_run(report_idle_floor));
+	}
 	return 0;
 }
