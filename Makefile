@@ -65,7 +65,8 @@ OBJS := $(patsubst src/%,$B/obj/%.o,$(SRCS))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 COMMON := -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Iinclude -Isrc
-LIB_FLAGS = $(COMMON) -fPIC -fvisibility=hidden $(WARN) $(VFLAGS_$(VARIANT)) $(CFLAGS)
+# The red zone is for the switch: src/arch/ctx.h.
+LIB_FLAGS = $(COMMON) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -fPIC -fvisibility=hidden $(WARN) $(VFLAGS_$(VARIANT)) $(CFLAGS)
 
 TEST_SRCS := $(sort $(foreach d,unit integ stress fault fuzz,$(wildcard tests/$d/t_*.c)))
 TEST_BINS := $(patsubst tests/%.c,$B/tests/%,$(TEST_SRCS))

@@ -17,18 +17,26 @@
  *
  * With -DDOOR the lease has a door as well: while it is shut its owner makes
  * offers and takes them back by buffered stores, and who takes opens it first.
- * Requesters, whom the owner could only make forget what they asked, are left
- * to the explorer here.
+ * So does a requester: the store of an owner that is alone would land on the
+ * request and erase it, but the preempt word would count it for ever.  The word
+ * is in the model where there are requesters and a door.
+ *
+ * With -DWORK who takes is one that submits: it looks for an offer when its
+ * goroutine is queued, and comes to the lease by p->m, which is buffered too.
+ * Sections may last for ever, and at rest nothing may be queued beside a P on
+ * offer: the owner has looked for work before, or who submits has seen the offer.
  *
  * Build flags: -DMUT_xxx plants one error; -DNP=1 or 2; -DLIVE; -DOFFERS;
- * -DDOOR.
+ * -DDOOR with -DOFFERS, and STOPS=0; -DWORK with -DDOOR, NP=1 and LOOKS=0.
  */
 
 #define NM 2
 #ifndef NP
 #define NP 1
 #endif
+#ifndef NG
 #define NG 2
+#endif
 #ifndef LOOKS
 #define LOOKS 2         /* requests the monitor makes */
 #endif
@@ -36,7 +44,7 @@
 #define STOPS 1         /* times the world is stopped */
 #endif
 #ifndef TAKES
-#define TAKES 2         /* Ps on offer that are taken */
+#define TAKES 2         /* Ps on offer that are taken, or goroutines submitted */
 #endif
 #define NONE 7
 
@@ -55,6 +63,18 @@ byte  runnable = NG;            /* queued goroutines; all alike */
 chan  entered_on = [NG] of { byte };    /* per queued goroutine; NONE: never ran */
 #endif
 bool  lease_lock;               /* LEASE-2: one requester at a time */
+#if defined(DOOR) && LOOKS > 0
+#define COUNTS
+byte  word;                     /* weft_preempt_word */
+#define COUNT(n) word = word + (n)
+#else
+#define COUNT(n) skip
+#endif
+#define IS_URGED(m) (lease[m] == URGED -> 1 : 0)        /* counted */
+#define IS_ASKED(m) (lease[m] == ASKED -> 1 : 0)        /* not yet */
+#ifdef WORK
+byte  pm[NP] = NONE;            /* p->m as other threads see it */
+#endif
 
 /* Ghosts: who may use the P, and who is in the middle of using it. */
 #define BY_IDLE 4
@@ -82,6 +102,9 @@ inline apply(m, k) {
         :: k == S_IN   -> in_rt[m] = true
         :: k == S_OUT  -> in_rt[m] = false
         :: k == S_HELD -> lease[m] = HELD
+#ifdef WORK
+                ; pm[mp[m]] = m         /* stored just before: one entry stands for both */
+#endif
 #ifdef DOOR
         :: k == S_BUSY -> alone[m] = true
         :: k == S_DONE -> alone[m] = false
@@ -142,7 +165,13 @@ inline use_p(m, p) {
 
 /* wf_idle_put: last act with a P. */
 inline give_idle(p) {
-        d_step { assert(!busy[p]); owner[p] = BY_IDLE; idle = idle | (1 << p); p = NONE }
+        d_step {
+                assert(!busy[p]); owner[p] = BY_IDLE; idle = idle | (1 << p);
+#ifdef WORK
+                pm[p] = NONE;
+#endif
+                p = NONE
+        }
 }
 
 /* wf_idle_take, with the preferred P first.  Nobody takes one for running
@@ -171,6 +200,9 @@ inline bind_p(m, p) {
         atomic {
                 mp[m] = p;
                 tick[p] = (tick[p] + 1) & 1;
+#ifdef WORK
+                known = false;
+#endif
                 SAY(m, S_HELD, HELD)
         }
 }
@@ -178,7 +210,7 @@ inline bind_p(m, p) {
 /* wf_p_release: inside the runtime.  An exchange, since a requester may have
  * asked meanwhile; its own compare-and-swap then fails, which is all right. */
 inline unbind_p(m) {
-        atomic { DRAINED(m) -> lease[m] = L_NONE; mp[m] = NONE }
+        atomic { DRAINED(m) -> COUNT(-IS_URGED(m)); lease[m] = L_NONE; mp[m] = NONE }
 }
 
 #ifdef DOOR
@@ -200,8 +232,20 @@ inline open_door(m) {
 }
 #endif
 
+/* wanted: looked at after the offer; by an owner that is alone, before it lands. */
+#ifndef WORK
+#define WANTED stop
+#elif defined(MUT_OFFER_NO_RECHECK)
+#define WANTED false
+#else
+#define WANTED (stop || runnable > 0)
+#endif
+
 proctype M(byte m) {
         byte p = NONE, old = NONE; mtype v; bool isb;
+#ifdef WORK
+        bool known;             /* m->said_p: others have seen that the P is ours */
+#endif
 #ifdef MUT_STALE_M
         byte came_from = m;     /* the M this goroutine entered on */
 #endif
@@ -259,6 +303,12 @@ out:
 #endif
 
 user:   /* user code: nothing of the runtime is touched */
+#ifdef WORK
+        if      /* in a section, or without a P: perhaps for ever */
+        :: LEASE(m) == OFFERED || LEASE(m) == TAKEN -> goto end_blocked
+        :: skip
+        fi;
+#endif
 
         /* wf_enter: store, compiler barrier, load.  No fence. */
         sb[m]!S_IN;
@@ -314,7 +364,7 @@ user:   /* user code: nothing of the runtime is touched */
 #ifdef MUT_ASK_FORGOTTEN
                         :: lease[m] == ASKED -> lease[m] = HELD; goto have_p
 #else
-                        :: lease[m] == ASKED -> lease[m] = URGED; goto urged
+                        :: lease[m] == ASKED -> lease[m] = URGED; COUNT(1); goto urged
 #endif
                         :: lease[m] == TAKEN -> goto no_p
                         :: else                 /* back to HELD or URGED */
@@ -350,30 +400,49 @@ have_p: atomic { v = 0; p = mp[m] };
 offer:  /* wf_leave_blocking: an exchange; if somebody wants the P, it is taken
          * back and passed on */
 #ifdef DOOR
+#if defined(WORK) && !defined(MUT_OFFER_UNSAID)
+        if      /* who looks would not come to the door */
+        :: !known -> goto openly
+        :: else
+        fi;
+#endif
         sb[m]!S_BUSY;
         if
         :: shut[m] && LEASE(m) == HELD ->
                 SAY(m, S_OFFER, OFFERED);
                 sb[m]!S_DONE;
                 if
-                :: stop -> atomic { DRAINED(m) -> v = URGED; goto wanted }
+                :: WANTED -> atomic { DRAINED(m) -> v = URGED; goto wanted }
                 :: else -> goto out
                 fi
         :: else -> sb[m]!S_DONE
         fi;
-        if      /* wf_door_look */
+openly:
+        if      /* wf_door_look: DOOR-2 */
+#ifdef MUT_DOOR_SHUT_IN
+        :: atomic { DRAINED(m) && !shut[m] && !opening[m] -> shut[m] = true }
+#else
         :: atomic { DRAINED(m) && !shut[m] && !opening[m] && inside[m] == 0 -> shut[m] = true }
+#endif
         :: skip
         fi;
 #endif
-        atomic { DRAINED(m) -> v = lease[m]; lease[m] = OFFERED; offp[m] = mp[m] };
+        atomic {
+                DRAINED(m) ->
+                v = lease[m]; COUNT(-IS_URGED(m));
+                lease[m] = OFFERED; offp[m] = mp[m];
+#ifdef WORK
+                known = true
+#endif
+        };
 wanted: if
-        :: v != HELD || stop ->
+        :: v != HELD || WANTED ->
                 atomic {
                         v = 0;
                         if
                         :: lease[m] == OFFERED ->
-                                lease[m] = TAKEN; offp[m] = NONE; p = mp[m]; mp[m] = NONE
+                                lease[m] = TAKEN; COUNT(1);
+                                offp[m] = NONE; p = mp[m]; mp[m] = NONE
                         :: else -> goto out
                         fi
                 };
@@ -399,6 +468,7 @@ urged:  /* A preempt request.  The compare-and-swap may meet a requester who
                 DRAINED(m) ->
                 if
                 :: lease[m] == URGED || lease[m] == ASKED ->
+                        COUNT(IS_ASKED(m));
                         lease[m] = TAKEN; p = mp[m]; mp[m] = NONE
                 :: else -> goto leave   /* taken meanwhile, or no longer wanted */
                 fi
@@ -409,7 +479,9 @@ urged_b:
         /* B call: wf_yield, the P goes back to the scheduler with us */
         atomic { DRAINED(m) ->
                 if
-                :: lease[m] == URGED || lease[m] == ASKED -> lease[m] = HELD; p = mp[m]; goto yield
+                :: lease[m] == URGED || lease[m] == ASKED ->
+                        COUNT(-IS_URGED(m));
+                        lease[m] = HELD; p = mp[m]; goto yield
                 :: lease[m] == HELD -> goto have_p
                 :: lease[m] == TAKEN -> goto no_p
                 fi
@@ -417,6 +489,7 @@ urged_b:
 yield:  /* wf_yield: the goroutine is queued, may go on elsewhere */
         atomic {
                 DRAINED(m) ->
+                COUNT(-IS_URGED(m));
                 lease[m] = HELD;        /* a request was for the old tick */
                 tick[p] = (tick[p] + 1) & 1;
                 runnable++;
@@ -427,6 +500,9 @@ yield:  /* wf_yield: the goroutine is queued, may go on elsewhere */
         goto pick;
 
 no_p:   /* the P was taken while we were in user code */
+#ifdef WORK
+        goto end_blocked;       /* to submit itself would be more of the same */
+#endif
         atomic {
                 p = NONE; v = 0;
                 if
@@ -437,6 +513,7 @@ no_p:   /* the P was taken while we were in user code */
         /* B call: wf_rejoin */
         atomic {
                 DRAINED(m) -> take_idle(m, old, p);
+                lease[m] = L_NONE; COUNT(-1);   /* wf_taken_ends */
                 if
                 :: p == NONE ->
                         /* the goroutine queues globally, its M sleeps */
@@ -444,13 +521,17 @@ no_p:   /* the P was taken while we were in user code */
 #ifdef MUT_STALE_M
                         entered_on!came_from;
 #endif
-                        lease[m] = L_NONE; mp[m] = NONE;
+                        mp[m] = NONE;
                         goto sched
                 :: else
                 fi
         };
         bind_p(m, p);
-        goto have_p
+        goto have_p;
+#ifdef WORK
+end_blocked:
+        false
+#endif
 }
 
 /* wf_lease_ask, wf_lease_barrier, wf_lease_decide: ask, drain, look, take or back off.  `keep` says whether the
@@ -464,9 +545,21 @@ inline request(m, any_tick, keep) {
 #ifdef MUT_P_BEFORE_ASK
         p = mp[m];
 #endif
+#if defined(DOOR) && !defined(MUT_LEASE_NO_DOOR)
+        if      /* inside until it is decided: OFFER-3 */
+        :: lease[m] == HELD || lease[m] == URGED -> open_door(m); in = true
+        :: else
+        fi;
         d_step {
                 if
-                :: lease[m] == HELD || lease[m] == URGED -> lease[m] = ASKED; asked = true
+                :: in && (lease[m] == HELD || lease[m] == URGED) ->
+#else
+        d_step {
+                if
+                :: lease[m] == HELD || lease[m] == URGED ->
+#endif
+                        COUNT(-IS_URGED(m));
+                        lease[m] = ASKED; asked = true
                 :: else
                 fi
         };
@@ -475,7 +568,7 @@ inline request(m, any_tick, keep) {
                 membarrier();
                 if
                 :: in_rt[m] ->
-                        d_step { if :: lease[m] == ASKED -> lease[m] = URGED :: else fi }
+                        d_step { if :: lease[m] == ASKED -> lease[m] = URGED; COUNT(1) :: else fi }
                 :: else ->
 #ifndef MUT_P_BEFORE_ASK
                         p = mp[m];
@@ -489,7 +582,7 @@ inline request(m, any_tick, keep) {
                                 atomic {
                                         if
                                         :: lease[m] == ASKED ->
-                                                lease[m] = TAKEN;
+                                                lease[m] = TAKEN; COUNT(1);
                                                 assert(owner[p] == m && !busy[p]);
                                                 owner[p] = BY_REQ
                                         :: else -> p = NONE
@@ -509,12 +602,20 @@ inline request(m, any_tick, keep) {
                 fi
         :: else
         fi;
-        d_step { asked = false; p = NONE; t = 0; lease_lock = false }
+        d_step {
+#ifdef DOOR
+                if :: in -> inside[m]--; in = false :: else fi;
+#endif
+                asked = false; p = NONE; t = 0; lease_lock = false
+        }
 }
 
 /* The monitor (sysmon.c): samples a P's tick, comes back, asks if it has not moved. */
 proctype Monitor() {
         byte p = NONE, t, n; bool asked; mtype k;
+#ifdef DOOR
+        bool in;
+#endif
         do
         :: n < LOOKS && mp[0] != NONE ->
                 atomic { n++; if :: mp[0] != NONE -> t = tick[mp[0]] :: else fi };
@@ -527,32 +628,38 @@ proctype Monitor() {
 }
 
 #ifdef OFFERS
-/* wf_offer_take_this: a submitter that found no idle P. */
+/* take_from: p is ours if it is still what m offers. */
+inline take_from(m, p) {
+#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
+        open_door(m);
+#endif
+        atomic {
+#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
+                inside[m]--;
+#endif
+                if
+#ifdef MUT_OFFER_NO_ID
+                :: p != NONE && lease[m] == OFFERED ->
+#else
+                :: p != NONE && lease[m] == OFFERED && offp[m] == p ->
+#endif
+                        lease[m] = TAKEN; COUNT(1); offp[m] = NONE;
+                        assert(owner[p] == m && !busy[p]);
+                        owner[p] = BY_REQ
+                :: else -> p = NONE
+                fi
+        }
+}
+
+#ifndef WORK
+/* wf_offer_take_this: who knows a P, from a look before or from none, as the monitor does. */
 proctype Taker() {
         byte p = NONE, m, n; mtype k;
         do
         :: atomic { n < TAKES && offp[0] != NONE -> n++; m = 0 }; goto look
         :: atomic { n < TAKES && offp[1] != NONE -> n++; m = 1 };
 look:           p = offp[m];
-#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
-                open_door(m);
-#endif
-                atomic {
-#if defined(DOOR) && !defined(MUT_OFFER_TAKE_OUTSIDE)
-                        inside[m]--;
-#endif
-                        if
-#ifdef MUT_OFFER_NO_ID
-                        :: p != NONE && lease[m] == OFFERED ->
-#else
-                        :: p != NONE && lease[m] == OFFERED && offp[m] == p ->
-#endif
-                                lease[m] = TAKEN; offp[m] = NONE;
-                                assert(owner[p] == m && !busy[p]);
-                                owner[p] = BY_REQ
-                        :: else -> p = NONE
-                        fi
-                };
+                take_from(m, p);
                 if
                 :: p != NONE -> give_idle(p)
                 :: else
@@ -561,12 +668,70 @@ look:           p = offp[m];
         :: atomic { break }
         od
 }
+#else
+/* wf_submit, wf_submitted, wf_idle_take, first_offer: the goroutine is queued,
+ * fence, look.  An idle P is enough, since the Ms come for it by themselves here.
+ * The hint of the P counts as set. */
+proctype Submitter() {
+        byte p, m, n; mtype k;
+        do
+        :: atomic { n < TAKES -> n++; runnable++ };
+look:           if
+                :: idle != 0 -> goto looked
+                :: else
+                fi;
+                atomic {
+                        p = 0; m = pm[p];
+                        if
+                        :: m == NONE -> goto looked
+                        :: else
+                        fi
+                };
+                /* is_offered: OFFER-3 */
+#ifndef MUT_OFFER_NO_DOOR
+                if
+                :: shut[m] || opening[m] -> open_door(m); inside[m]--
+                :: else
+                fi;
+#endif
+                if
+                :: lease[m] == OFFERED && offp[m] == p
+                :: else -> goto looked
+                fi;
+                take_from(m, p);
+                if
+                :: p != NONE -> give_idle(p)
+                :: else -> goto look
+                fi;
+looked:         atomic { p = 0; m = 0 }
+        :: atomic { break }
+        od
+}
+
+/* At rest: no goroutine waits beside a P that its owner does not use. */
+proctype Check() {
+        timeout -> assert(runnable == 0 || (lease[0] != OFFERED && lease[1] != OFFERED))
+}
+#endif
+#endif
+
+#ifdef COUNTS
+/* The word counts those that are urged or without their P.  It changes in the step
+ * that changes the lease here, so it is right at any time; in C a step earlier or
+ * later, which does not matter, since it is read as a hint. */
+#define COUNTED(m) (lease[m] == URGED || lease[m] == TAKEN -> 1 : 0)
+proctype Count() {
+end:    atomic { word != COUNTED(0) + COUNTED(1) -> assert(word == COUNTED(0) + COUNTED(1)) }
+}
 #endif
 
 /* wf_world_stop (take_leases in its loop), wf_world_start */
 proctype Stw() {
         byte p = NONE, t; bool asked; mtype k;
         byte n;
+#ifdef DOOR
+        bool in;
+#endif
         do
         :: atomic { n == STOPS -> break }
         :: atomic { n < STOPS -> n++ }; stop = true;
@@ -617,8 +782,13 @@ init {
 #ifdef MUT_STALE_M
                 entered_on!NONE; entered_on!NONE;
 #endif
-#ifdef OFFERS
+#ifdef WORK
+                run Submitter(); run Check();
+#elif defined(OFFERS)
                 run Taker();
+#endif
+#ifdef COUNTS
+                run Count();
 #endif
                 run M(0); run M(1); run Monitor(); run Stw(); run Memory(0); run Memory(1)
         }

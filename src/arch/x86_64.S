@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* x86_64.S: wf_ctx_switch, wf_ctx_call and wf_ctx_start for the System V ABI; see ctx.h. */
+/* x86_64.S: wf_ctx_call and wf_ctx_start for the System V ABI; wf_ctx_switch is in ctx.h. */
 #include "arch/ctx.h"
 
 	.text
@@ -40,21 +40,16 @@
 	.cfi_adjust_cfa_offset -8
 .endm
 
-/* void *wf_ctx_switch(void **save_sp %rdi, void *to_sp %rsi, void *pass %rdx) */
-	.globl	wf_ctx_switch
-	.hidden	wf_ctx_switch
-	.type	wf_ctx_switch, @function
-	.p2align 5
-wf_ctx_switch:
-	.cfi_startproc
-	save_callee_saved
-	movq	%rsp, (%rdi)
-	movq	%rsi, %rsp		/* the other context has the same frame: the CFI goes on */
-	movq	%rdx, %rax
-	restore_callee_saved
-	ret
-	.cfi_endproc
-	.size	wf_ctx_switch, . - wf_ctx_switch
+/* As wf_ctx_switch leaves it, in the red zone. The frame pointer stands for this
+   function too: what was saved above makes a frame of it, for dumps. */
+.macro save_context
+	leaq	9f(%rip), %rax
+	leaq	40(%rsp), %r8
+	movq	%r8, -16(%rsp)
+	movq	%rax, -8(%rsp)
+	leaq	-16(%rsp), %rax
+	movq	%rax, (%rdi)
+.endm
 
 /* void *wf_ctx_call(void **save_sp %rdi, void *top %rsi, void *(*fn)(void *) %rdx, void *pass %rcx) */
 	.globl	wf_ctx_call
@@ -64,7 +59,7 @@ wf_ctx_switch:
 wf_ctx_call:
 	.cfi_startproc
 	save_callee_saved
-	movq	%rsp, (%rdi)
+	save_context
 	movq	%rsp, %rbx		/* fn keeps it, on whichever thread it returns */
 	.cfi_remember_state
 	.cfi_def_cfa_register rbx
@@ -75,6 +70,8 @@ wf_ctx_call:
 	callq	*%rdx
 	movq	%rbx, %rsp
 	.cfi_restore_state
+	movq	%rax, %rdx
+9:	movq	%rdx, %rax
 	restore_callee_saved
 	ret
 	.cfi_endproc
@@ -88,13 +85,18 @@ wf_ctx_call:
 wf_ctx_start:
 	.cfi_startproc
 	save_callee_saved
-	movq	%rsp, (%rdi)
+	save_context
+	.cfi_remember_state
 	movq	%rsi, %rsp
 	.cfi_undefined rip		/* nothing called a goroutine: unwinding ends here */
 	xorl	%ebp, %ebp		/* so does a walk over frame pointers */
 	movq	%rcx, %rdi
 	callq	*%rdx
 	ud2				/* entry never returns */
+	.cfi_restore_state
+9:	movq	%rdx, %rax
+	restore_callee_saved
+	ret
 	.cfi_endproc
 	.size	wf_ctx_start, . - wf_ctx_start
 

@@ -20,17 +20,23 @@
 
 #include "base/compiler.h"
 
+/* As the builtins have it, an atomic may be part of an object of another type. */
+typedef uint8_t __attribute__((may_alias)) wf_u8_;
+typedef uint32_t __attribute__((may_alias)) wf_u32_;
+typedef uint64_t __attribute__((may_alias)) wf_u64_;
+typedef void *__attribute__((may_alias)) wf_ptr_;
+
 typedef struct {
-	uint8_t v;
+	wf_u8_ v;
 } wf_a8;
 typedef struct {
-	uint32_t v;
+	wf_u32_ v;
 } wf_a32;
 typedef struct {
-	uint64_t v;
+	wf_u64_ v;
 } wf_a64;
 typedef struct {
-	void *v;
+	wf_ptr_ v;
 } wf_aptr;
 
 #if defined(WF_SIM)
@@ -79,9 +85,16 @@ void wf_chaos_point(void);
 #define wf_chaos_point() ((void)0)
 #endif
 
-#define at_load_rlx(a)       (wf_chaos_point(), __atomic_load_n(&(a)->v, __ATOMIC_RELAXED))
+#ifdef WF_TSAN
+#define at_load_rlx(a)     (wf_chaos_point(), __atomic_load_n(&(a)->v, __ATOMIC_RELAXED))
+#define at_store_rlx(a, x) (wf_chaos_point(), __atomic_store_n(&(a)->v, x, __ATOMIC_RELAXED))
+#else
+/* The same for both compilers, but gcc computes an address apart for its builtins. */
+#define WF_WORD_(a)        (*(volatile __typeof__((a)->v) *)&(a)->v)
+#define at_load_rlx(a)     (wf_chaos_point(), WF_WORD_(a))
+#define at_store_rlx(a, x) (wf_chaos_point(), (void)(WF_WORD_(a) = (x)))
+#endif
 #define at_load_acq(a)       (wf_chaos_point(), __atomic_load_n(&(a)->v, __ATOMIC_ACQUIRE))
-#define at_store_rlx(a, x)   (wf_chaos_point(), __atomic_store_n(&(a)->v, x, __ATOMIC_RELAXED))
 #define at_store_rel(a, x)   (wf_chaos_point(), __atomic_store_n(&(a)->v, x, __ATOMIC_RELEASE))
 #define at_xchg_acqrel(a, x) (wf_chaos_point(), __atomic_exchange_n(&(a)->v, x, __ATOMIC_ACQ_REL))
 #define at_add_acqrel(a, x)  (wf_chaos_point(), __atomic_fetch_add(&(a)->v, x, __ATOMIC_ACQ_REL))
@@ -111,6 +124,18 @@ void wf_chaos_point(void);
 #endif /* back ends */
 
 /* A counter that one thread writes and others read: a load and a store, no locked instruction. */
+#if defined(__x86_64__) && !defined(WF_SIM) && !defined(WF_TSAN)
+#define at_bump(a, n)                                                                              \
+	__extension__({                                                                            \
+		wf_chaos_point();                                                                  \
+		_Static_assert(sizeof((a)->v) >= 4, "a counter");                                  \
+		if (sizeof((a)->v) == 8)                                                           \
+			__asm__("addq %1, %0" : "+m"((a)->v) : "er"((uint64_t)(n)) : "cc");        \
+		else                                                                               \
+			__asm__("addl %1, %0" : "+m"((a)->v) : "er"((uint32_t)(n)) : "cc");        \
+	})
+#else
 #define at_bump(a, n) at_store_rlx(a, at_load_rlx(a) + (n))
+#endif
 
 #endif

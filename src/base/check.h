@@ -20,7 +20,7 @@ WF_COLD WF_NORETURN void wf_broken(const char *file, int line, const char *what)
 WF_COLD WF_PRINTF(1, 2) void wf_say(const char *fmt, ...);
 WF_COLD WF_PRINTF(2, 3) void wf_say_to(int fd, const char *fmt, ...);
 
-extern void (*wf_fatal_dump_hook)(int fd, bool internal);
+WF_EXTERN void (*wf_fatal_dump_hook)(int fd, bool internal);
 
 #define CHECK(cond) (likely(cond) ? (void)0 : wf_broken(__FILE__, __LINE__, #cond))
 

@@ -27,6 +27,12 @@ enum { WF_CACHE_LINE = 64 }; /* bytes; x86-64 and the aarch64 cores in use */
 #define WF_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define WF_ALIGNED(n)   __attribute__((aligned(n)))
 #define WF_EXPORT       __attribute__((visibility("default")))
+/* A variable of ours in another file: it is reached without a table of addresses. */
+#ifdef WF_SIM
+#define WF_EXTERN extern /* some models leave parts of the library out */
+#else
+#define WF_EXTERN extern __attribute__((visibility("hidden")))
+#endif
 
 /* Code that reads or leaves stacks behind the sanitizers' backs. */
 #define WF_NO_ASAN __attribute__((no_sanitize("address")))

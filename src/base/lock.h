@@ -53,7 +53,7 @@ void wf_lock_slow(struct wf_lock *l);
 void wf_unlock_slow(struct wf_lock *l);
 
 /* The ranks this thread holds, a bit each; NULL before the thread is known. */
-extern uint32_t *(*wf_held_ranks_hook)(void);
+WF_EXTERN uint32_t *(*wf_held_ranks_hook)(void);
 void wf_rank_taken(const struct wf_lock *l);
 void wf_rank_dropped(const struct wf_lock *l);
 bool wf_rank_holds(const struct wf_lock *l);

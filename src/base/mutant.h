@@ -24,14 +24,19 @@ enum wf_mutant_id {
 	MUT_IDLE_NO_RECHECK,      /* no second look after leaving spinning */
 	MUT_IDLE_NO_NEED_SPINNING, /* a P dropped without looking at need_spinning */
 	MUT_IDLE_NO_URGENT,        /* the second look forgets the urgent queue */
+	MUT_IDLE_BATCH_MUTE,       /* a batch from the global queue is told of to nobody */
+	MUT_IDLE_BESIDE_NOBODY,    /* who is put alone is taken to stand beside others */
 	MUT_IDLE_LAST_NO_WAKE,     /* the last spinner finds work and wakes nobody */
 	MUT_GLOBQ_MOVE_EARLY,      /* Gs on the move are in neither queue's size */
 	MUT_PARK_COMMIT_EARLY,     /* the departing side commits before its context is saved */
+	MUT_PARK_BIASED_EARLY,     /* the same in a channel of its P's bias */
 	MUT_PARK_TRAMPOLINE,       /* the first-run trampoline forgets the pending commit */
 	MUT_PARK_CLAIM_NO_CAS,     /* a waker claims by load and store */
 	MUT_LEASE_NO_MEMBARRIER,   /* the requester trusts an in_rt it may not have seen */
 	MUT_LEASE_CLEARS_TAKEN,    /* the requester, not the owner, ends TAKEN */
 	MUT_LEASE_UNSERIALISED,    /* two requesters at once */
+	MUT_LEASE_AT_ONCE,         /* the short way in does not look at the lease */
+	MUT_LEASE_STAYS_IN,        /* the short way in, given up, leaves in_rt set */
 	MUT_LEASE_STALE_M,         /* in_rt cleared on the M that was entered, not the one left */
 	MUT_LEASE_P_BEFORE_ASK,    /* the P is read before the ask, and believed */
 	MUT_LEASE_FORK,            /* a forked child keeps the lease that its parent had */
@@ -39,17 +44,18 @@ enum wf_mutant_id {
 	MUT_OFFER_NO_ID,           /* a taker believes that the offer is for the P it has in mind */
 	MUT_OFFER_BACK_BLIND,      /* the owner ends its offer by a store */
 	MUT_OFFER_HINT_LOST,       /* a hint is cleared, the lease not looked at again */
-	MUT_OFFER_UNSAID,        /* a plain offer of a P that others do not know yet whose it is */
-	MUT_OFFER_NO_DOOR,       /* who looks for an offer does not open the door */
-	MUT_OFFER_TAKE_OUTSIDE,  /* ... nor does who takes it */
-	MUT_LEASE_NO_DOOR,       /* ... nor who asks for the lease */
-	MUT_TIMER_NO_DOOR,       /* another looks into a heap without opening its door */
-	MUT_OFFER_NO_RECHECK,    /* work that came while the offer was made is not looked for */
-	MUT_LEASE_URGED_TWICE,   /* the owner was faster to note the request: counted twice */
-	MUT_END_NO_FENCE,        /* a call without a P enters unseen by the end of the run */
-	MUT_CHAN_NO_RECHECK,     /* a select enqueues without a second look, under the locks */
-	MUT_CHAN_READY_LOCKED,   /* the peer is readied before the channel is unlocked */
-	MUT_CHAN_LOSER_STAYS,    /* a select leaves its other waiters in their queues */
+	MUT_OFFER_UNSAID,       /* a plain offer of a P that others do not know yet whose it is */
+	MUT_OFFER_NO_DOOR,      /* who looks for an offer does not open the door */
+	MUT_OFFER_TAKE_OUTSIDE, /* ... nor does who takes it */
+	MUT_LEASE_NO_DOOR,      /* ... nor who asks for the lease */
+	MUT_TIMER_NO_DOOR,      /* another looks into a heap without opening its door */
+	MUT_OFFER_NO_RECHECK,   /* work that came while the offer was made is not looked for */
+	MUT_LEASE_URGED_TWICE,  /* the owner was faster to note the request: counted twice */
+	MUT_END_NO_FENCE,       /* a call without a P enters unseen by the end of the run */
+	MUT_CHAN_NO_RECHECK,    /* a select enqueues without a second look, under the locks */
+	MUT_CHAN_READY_LOCKED,  /* the peer is readied before the channel is unlocked */
+	MUT_CHAN_LOSER_STAYS,   /* a select leaves its other waiters in their queues */
+	MUT_CHAN_RESULT_LATE, /* hand to hand, at once: the other is readied before it has its result */
 	MUT_CHAN_TOUCH_READIED,  /* a waiter is touched after it was readied */
 	MUT_CHAN_FLAG_EARLY,     /* the cancelled flag is read before the claim is open */
 	MUT_CHAN_TOUCH_UNLOCKED, /* the channel is touched after it was unlocked */

@@ -52,6 +52,8 @@ void os_discard_each(void *const *at, uint32_t n, size_t offset, size_t bytes);
 void os_renew(void *addr, size_t bytes); /* fresh pages that TSan has never seen used */
 #endif
 int os_guard(void *addr, size_t bytes); /* MADV_GUARD_INSTALL: no extra mapping */
+/* At the start of each of n blocks, in one call. False: some have none, os_guard is to be asked. */
+bool os_guard_each(void *const *at, uint32_t n, size_t bytes);
 int os_protect_none(void *addr, size_t bytes);
 void os_hint_hugepage(void *addr, size_t bytes, bool yes);
 int os_resident(void *addr, size_t pages, unsigned char *vec); /* mincore */

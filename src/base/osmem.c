@@ -64,30 +64,33 @@ os_discard(void *addr, size_t bytes)
 	return (int)result(madvise(addr, bytes, MADV_DONTNEED));
 }
 
-/* One call and one round of interrupts for all of them, where the kernel can: about Linux 6.14 on. */
+/* One call and one round of interrupts for all of them, where the kernel can: about Linux 6.14 on.
+   *refused is 0 until it says that it cannot. */
 static bool
-discard_at_once(void *const *at, uint32_t n, size_t offset, size_t bytes)
+advise_at_once(void *const *at, uint32_t n, size_t offset, size_t bytes, int advice,
+	       wf_a32 *refused)
 {
-	enum { SELF = -10000, MOST = 64, BYTES_MOST = 1 << 30 }; /* PIDFD_SELF */
-	static wf_a32 refused;
+	enum { SELF = -10000, MOST = 32, BYTES_MOST = 1 << 30 }; /* PIDFD_SELF */
 	struct iovec range[MOST];
 	long done;
 
 	/* rlx: a matter of cost */
-	if (n < 2 || n > MOST || n * bytes > BYTES_MOST || at_load_rlx(&refused))
+	if (n < 2 || n > MOST || n * bytes > BYTES_MOST || at_load_rlx(refused))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		range[i] = (struct iovec){(char *)at[i] + offset, bytes};
-	done = syscall(SYS_process_madvise, SELF, range, n, MADV_DONTNEED, 0);
+	done = syscall(SYS_process_madvise, SELF, range, n, advice, 0);
 	if (done < 0)
-		at_store_rlx(&refused, 1); /* rlx: as above */
+		at_store_rlx(refused, 1); /* rlx: as above */
 	return done == (long)(n * bytes);
 }
 
 void
 os_discard_each(void *const *at, uint32_t n, size_t offset, size_t bytes)
 {
-	if (!fault("discard") && discard_at_once(at, n, offset, bytes))
+	static wf_a32 refused;
+
+	if (!fault("discard") && advise_at_once(at, n, offset, bytes, MADV_DONTNEED, &refused))
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		os_discard((char *)at[i] + offset, bytes);
@@ -104,11 +107,11 @@ read_faults(const void *addr)
 	       errno == EFAULT;
 }
 
+static wf_a32 works; /* guards: 0 not known, 1 yes, 2 no: an emulator may agree and do nothing */
+
 int
 os_guard(void *addr, size_t bytes)
 {
-	static wf_a32 works; /* 0 not known, 1 yes, 2 no: an emulator may agree and do nothing */
-
 	if (fault("guard") || at_load_rlx(&works) == 2) /* rlx: only this word matters */
 		return -EINVAL;
 	if (madvise(addr, bytes, MADV_GUARD_INSTALL) < 0)
@@ -116,6 +119,15 @@ os_guard(void *addr, size_t bytes)
 	if (at_load_rlx(&works) == 0)
 		at_store_rlx(&works, read_faults(addr) ? 1 : 2);
 	return at_load_rlx(&works) == 1 ? 0 : -EINVAL;
+}
+
+bool
+os_guard_each(void *const *at, uint32_t n, size_t bytes)
+{
+	static wf_a32 refused;
+
+	return !fault("guard") && at_load_rlx(&works) == 1 && /* rlx: as above */
+	       advise_at_once(at, n, 0, bytes, MADV_GUARD_INSTALL, &refused);
 }
 
 int

@@ -51,6 +51,9 @@ enum {
 };
 #endif
 
+/* So many others in a queue are enough for one that is put beside them: see IDLE-5. */
+enum { WF_BESIDE = 2 };
+
 struct wf_door {
 	wf_a64 state;             /* atomic: the owner's and the thieves' */
 	wf_a32 busy;              /* atomic: written by the owner */

@@ -71,6 +71,19 @@ wf_forkq_push(struct wf_forkq *q, struct wf_g *g)
 	return true;
 }
 
+/* The same. *beside: as in wf_runq_put_beside. */
+WF_INLINE bool
+wf_forkq_push_beside(struct wf_forkq *q, struct wf_g *g, bool *beside)
+{
+	bool alone = wf_door_alone(&q->door), pushed;
+
+	*beside = (alone && wf_forkq_len(q) >= WF_BESIDE) || WF_MUTANT(MUT_IDLE_BESIDE_NOBODY);
+	pushed = wf_forkq_push(q, g);
+	if (alone)
+		wf_door_done(&q->door);
+	return pushed;
+}
+
 /* Owner: what pop would return, if no thief is faster. It may be stolen, run and over already:
    only its memory is sure to be a G. */
 WF_INLINE struct wf_g *

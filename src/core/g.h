@@ -64,14 +64,14 @@ enum wf_gflag {
 };
 
 /*
- * A spawn and a short life touch the first two lines only. name, locals, save, scope, onces
- * and blocking are cleared at death by those who set them, so that birth need not write them.
+ * A switch and a wait touch the first line only, a spawn and a short life with few arguments the
+ * second too. name, locals, save, scope, onces and blocking are cleared at death by those who set
+ * them, so that birth need not write them.
  */
 struct wf_g {
 	/* the holder's: the M that runs it, or whoever took it from its queue */
-	void *sp;          /* saved context while it does not run */
+	void *sp;          /* saved context while it does not run; before: see WF_RUNQ_AHEAD */
 	struct wf_g *link; /* its place in a list or queue: GLIST-1 */
-	void *stack;       /* lowest address of its slot; NULL until it first runs */
 	uint8_t stack_class;
 	uint8_t flags;  /* enum wf_gflag */
 	uint8_t reason; /* enum wf_reason, while it waits */
@@ -79,33 +79,35 @@ struct wf_g {
 	int16_t errno_saved;
 	uint8_t kids;  /* started since it last waited for such: see wf_learn_joins */
 	uint8_t onces; /* functions of a weft_once that it is in */
-	struct weft_site *site;
 	/* atomic */
 	wf_a32 status; /* written through gstatus.h only */
 	wf_a32 claim;  /* wait number and state: one waker wins; see gclaim.h */
 	/* the holder's again */
 	int64_t id;
-	struct weft_wg *wg; /* counted down when it ends */
-
-	int64_t parent; /* id of its creator, 0: a plain thread */
-	struct wf_locals *locals;
-	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
-
 	int64_t since_ns;    /* coarse clock: began to wait, or was queued as idle class */
 	const void *wait_on; /* what it waits for: the object, or the record of a channel wait */
 	struct weft_scope *scope; /* the innermost open scope: see wait/scope.h */
+
+	void *stack; /* lowest address of its slot; NULL until it first runs */
+	struct weft_site *site;
+	struct weft_wg *wg; /* counted down when it ends */
+	int64_t parent;     /* id of its creator, 0: a plain thread */
+	struct wf_locals *locals;
+	wf_a8 *kid_site; /* where it last started a goroutine: an element of wf_joins */
+	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
 	const char *name;
 	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
-	wf_a8 *kid_site;     /* where it last started a goroutine: an element of wf_joins */
+
 	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
-	uint32_t blocking; /* depth of blocking sections: see blocking.c */
 	struct wf_m *home; /* WF_G_PINNED: its M */
+	uint32_t blocking; /* depth of blocking sections: see blocking.c */
 	wf_a64
 	    wake_at; /* its wait is to end at this time, 0: at none; written by itself: TIMER-4 */
 	struct wf_timer timer; /* and this sees to it */
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");
-_Static_assert(offsetof(struct wf_g, parent) == 64, "the hot fields are one line");
+_Static_assert(offsetof(struct wf_g, stack) == 64, "the hot fields are one line");
+_Static_assert(offsetof(struct wf_g, san) == 256, "and those of a timer are one");
 
 #endif

@@ -94,8 +94,11 @@ wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_g
 	fresh = q->fresh.size;
 	n = (q->list.size + q->fresh.size) / procs + 1;
 	n = n < max ? n : max;
-	for (struct wf_g *g; n > 0 && (g = take(q)); n--)
+	for (struct wf_g *g; n > 0 && (g = take(q)); n--) {
+		if (!g->stack)
+			__builtin_prefetch(g->sp, 1); /* WF_RUNQ_AHEAD; whatever it is, no harm */
 		wf_glist_push(l, g);
+	}
 	fresh -= q->fresh.size;
 	publish_size(q);
 	wf_unlock(&q->lock);

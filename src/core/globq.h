@@ -7,7 +7,8 @@
  *
  * GLOBQ-1: size is written under the lock and may be read without it, as a hint and, after a
  * full fence, as the re-check of the idle protocol.
- * GLOBQ-2: a batch is unlinked under the lock and taken into the local ring after it.
+ * GLOBQ-2: a batch is unlinked under the lock and taken into the local ring after it; for who looks
+ * meanwhile it is nowhere, so it is told of once it is there.
  * GLOBQ-3: while Gs move from one queue to another, one of the two sizes covers them: who reads the
  * first with acquire and then the second misses none.
  */
@@ -29,10 +30,10 @@ struct wf_globq {
 	wf_a32 size; /* of both; written under lock */
 };
 
-extern struct wf_globq wf_globq;   /* runnable Gs */
-extern struct wf_globq wf_idleq;   /* of the idle class, by age */
-extern struct wf_globq wf_urgentq; /* of the urgent class; through prio.c only, PRIO-1 */
-extern struct wf_globq wf_pinq;    /* runnable Gs that are pinned: see pin.c */
+WF_EXTERN struct wf_globq wf_globq;   /* runnable Gs */
+WF_EXTERN struct wf_globq wf_idleq;   /* of the idle class, by age */
+WF_EXTERN struct wf_globq wf_urgentq; /* of the urgent class; through prio.c only, PRIO-1 */
+WF_EXTERN struct wf_globq wf_pinq;    /* runnable Gs that are pinned: see pin.c */
 
 void wf_globq_put(struct wf_globq *q, struct wf_g *g);           /* tail */
 void wf_globq_put_head(struct wf_globq *q, struct wf_glist *l);  /* all of l, in order */

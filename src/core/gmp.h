@@ -48,6 +48,7 @@ enum wf_pending {
 	WF_PEND_YIELD,  /* the G goes to the tail of the local queue */
 	WF_PEND_GLOBAL, /* the G goes to the global queue */
 	WF_PEND_PARK,   /* the G waits; then the commit runs */
+	WF_PEND_BIASED, /* the G waits in a channel of the P's bias, which is left then: CHAN-5 */
 	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
 	WF_PEND_OVER,   /* the G is dropped: its run has ended */
 	WF_PEND_JOIN,   /* the G waits for the child that starts now */
@@ -173,6 +174,7 @@ struct wf_keep {
 	wf_a64 since, uses;       /* the last look */
 	wf_a64 before, before_ns; /* how it was apart */
 	int64_t next_ns, part_ns; /* holder only: how long next time */
+	uint32_t worse;           /* holder only: looks in a row that found it slower */
 };
 
 struct wf_p {
@@ -186,7 +188,7 @@ struct wf_p {
 	uint8_t join_turns; /* see may_go_on */
 	bool pin_turn;      /* when fair is 0: pinned goroutines come first */
 	wf_aptr in_chan; /* atomic: the channel it works on by its bias, or WF_ALL_CHANS: chan.h */
-	wf_a64 n_uses;   /* atomic: sections in channels */
+	wf_a64 n_uses;   /* atomic: sends and receives of channels done here, for both sides */
 	uint32_t chain;  /* runnext runs in a row */
 	uint32_t urgent_runs;    /* urgent turns in a row: PRIO-2 */
 	uint32_t bounces;        /* uses of what another P had used last: gather.c */
@@ -202,7 +204,7 @@ struct wf_p {
 	wf_a32 tick;         /* schedules; a slice that is inherited does not count */
 	wf_a32 state;        /* enum wf_pstate */
 	wf_a32 safepoint;    /* a function waits to be run on this P */
-	wf_a8 lone_local;    /* the last lone G was run here, not stolen: see wf_submit */
+	wf_a8 lone_local;    /* the last lone G was run here, not stolen: see wf_queued */
 	struct wf_keep keep; /* what it has is not for others: gather.c */
 	wf_aptr m;           /* the holder */
 	wf_a64 n_spawned, n_exited, n_switches, n_steals, n_stolen, n_parks, n_readies, n_wakes,
@@ -280,7 +282,7 @@ struct wf_sched {
 	bool forked; /* this process is the child of one that had a runtime: one thread */
 };
 
-extern struct wf_sched wf_sched;
+WF_EXTERN struct wf_sched wf_sched;
 
 /* Who calls: the running goroutine, or the plain thread. */
 WF_INLINE struct wf_g *

@@ -50,12 +50,19 @@ wf_g_state(const struct wf_g *g)
 	return (enum wf_gstate)at_load_acq(&g->status);
 }
 
+/* Where nobody traces. */
+WF_INLINE void
+wf_g_change_untraced(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
+{
+	CHECK(at_load_rlx(&g->status) == (uint32_t)from); /* rlx: GST-3, we own the change */
+	at_store_rel(&g->status, (uint32_t)to); /* rel: the context; pairs with wf_g_state */
+}
+
 WF_INLINE void
 wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
 {
-	CHECK(at_load_rlx(&g->status) == (uint32_t)from); /* rlx: GST-3, we own the change */
 	wf_trace(WF_TR_G, (int)to, g);
-	at_store_rel(&g->status, (uint32_t)to); /* rel: the context; pairs with wf_g_state */
+	wf_g_change_untraced(g, from, to);
 }
 
 #define wf_g_born(g)    wf_g_change(g, WF_FREE, WF_RUNNABLE)

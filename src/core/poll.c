@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { AHEAD = 2 }; /* records that are fetched while others are looked at */
+enum { AHEAD = 4 }; /* records that are fetched while others are looked at */
 
 struct wf_poll wf_poll;
 wf_aptr wf_fd_table[WF_FD_CHUNKS];
@@ -201,15 +201,27 @@ note_event(struct wf_fd *f, enum wf_dir dir, struct wf_glist *ready)
 	return wake_line(f, dir, 0, ready);
 }
 
-/* The records of many descriptors do not stay in the nearest cache. */
+static const struct wf_fd *
+record_of(const struct wf_events *events, int i)
+{
+	return i < WF_EVENTS && i < events->n ? wf_fd_find((int)(uint32_t)events->event[i].data)
+					      : NULL;
+}
+
+/* The records of many descriptors do not stay in the nearest cache, nor do the stacks of those who
+   wait for them. */
 static void
 fetch(const struct wf_events *events, int i)
 {
-	const struct wf_fd *f = i < WF_EVENTS && i < events->n
-				    ? wf_fd_find((int)(uint32_t)events->event[i].data)
-				    : NULL;
+	const struct wf_fd *f = record_of(events, i + AHEAD);
 
-	__builtin_prefetch(f, 1); /* NULL: no harm */
+	if (f) {
+		__builtin_prefetch(f, 1);
+		__builtin_prefetch((const char *)f + WF_CACHE_LINE, 1);
+	}
+	f = record_of(events, i + AHEAD / 2);
+	if (f) /* rlx: a guess, it is not locked */
+		__builtin_prefetch(at_load_rlx((const wf_aptr *)&f->line[WF_READ].first), 1);
 }
 
 /* Returns how many left their lines. */
@@ -243,7 +255,7 @@ wf_poll_deliver(const struct wf_events *events, struct wf_glist *ready)
 	bool broken = false;
 
 	for (int i = 0; i < events->n; i++) {
-		fetch(events, i + AHEAD);
+		fetch(events, i);
 		if (events->event[i].data == UINT64_MAX)
 			broken = true;
 		else

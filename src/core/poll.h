@@ -65,7 +65,7 @@ struct wf_events {
 	struct os_event event[WF_EVENTS];
 };
 
-extern struct wf_poll {
+WF_EXTERN struct wf_poll {
 	wf_a64 open;    /* the kernel's descriptors, 0: not yet */
 	wf_a32 waiters; /* POLL-4 */
 } wf_poll;
@@ -79,7 +79,7 @@ enum {
 	    16384, /* four million descriptors: more than the kernel's own limit, mostly */
 };
 #endif
-extern wf_aptr wf_fd_table[WF_FD_CHUNKS]; /* struct wf_fd [WF_FD_CHUNK] */
+WF_EXTERN wf_aptr wf_fd_table[WF_FD_CHUNKS]; /* struct wf_fd [WF_FD_CHUNK] */
 
 /* The record of a number, or NULL: there is none yet. */
 WF_INLINE struct wf_fd *

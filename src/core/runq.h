@@ -30,6 +30,9 @@ enum { WF_RUNQ_SIZE = 4, WF_RUNQ_FEW = 1 };
 enum { WF_RUNQ_FEW = 15 };   /* Gs not worth a theft unless the victim is stuck */
 enum { WF_RUNQ_SIZE = 256 }; /* slots; Go's value: half of it is one batch to the global queue */
 #endif
+/* In a list of those that have not begun each knows the one so far behind it, to be fetched in time: who
+   follows the links alone waits for the memory at each. */
+enum { WF_RUNQ_AHEAD = 16 };
 _Static_assert((WF_RUNQ_SIZE & (WF_RUNQ_SIZE - 1)) == 0, "indices wrap by mask");
 
 struct wf_runq {
@@ -61,6 +64,15 @@ wf_runq_empty(const struct wf_runq *q)
 	}
 }
 
+/* Any M; after a full fence: a ring that is not empty all the while is not taken for empty (IDLE-5). */
+static inline bool
+wf_runq_ring_empty(const struct wf_runq *q)
+{
+	uint32_t h = at_load_acq(&q->head); /* acq: head before tail, which only grows; RQ-5 */
+
+	return (int32_t)(at_load_acq(&q->tail) - h) <= 0; /* acq: as above */
+}
+
 /* Any M; a hint. Gs in the ring, runnext not counted. */
 static inline uint32_t
 wf_runq_len(const struct wf_runq *q)
@@ -70,8 +82,8 @@ wf_runq_len(const struct wf_runq *q)
 }
 
 /* Owner. Half of the full ring and g go to *over, for the global queue, in one batch. False if
-   thieves made room meanwhile: try again. */
-static inline bool
+   thieves made room meanwhile: try again. Not inline: no goroutine waits on top of that frame. */
+static WF_NOINLINE WF_UNUSED bool
 wf_runq_put_slow(struct wf_runq *q, struct wf_g *g, uint32_t h, uint32_t t, struct wf_glist *over)
 {
 	struct wf_g *batch[WF_RUNQ_SIZE / 2];
@@ -83,10 +95,49 @@ wf_runq_put_slow(struct wf_runq *q, struct wf_g *g, uint32_t h, uint32_t t, stru
 	/* acqrel: RQ-3; thieves may race for the same Gs */
 	if (!at_cas_acqrel(&q->head, &h, h + n))
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (!batch[i]->stack) /* it has no context yet, and room to say who comes later */
+			batch[i]->sp = i + WF_RUNQ_AHEAD < n ? batch[i + WF_RUNQ_AHEAD] : NULL;
 		wf_glist_push(over, batch[i]);
+	}
 	wf_glist_push(over, g);
 	return true;
+}
+
+/* Owner. Gs in the ring: whoever puts one into what is left has acquired it, consumers are done with
+   the slots. */
+WF_INLINE uint32_t
+wf_runq_fill(const struct wf_runq *q)
+{
+	/* rlx: only we write it; acq: as said */
+	return at_load_rlx(&q->tail) - at_load_acq(&q->head);
+}
+
+/* Owner, who has seen by wf_runq_fill that there is room: thieves only make more. g goes to the tail. */
+WF_INLINE void
+wf_runq_put_room(struct wf_runq *q, struct wf_g *g)
+{
+	uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+
+	at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: RQ-1; published by tail */
+	if (WF_MUTANT(MUT_RUNQ_TAIL_RELAXED))
+		at_store_rlx(&q->tail, t + 1); /* a mutant */
+	else
+		at_store_rel(&q->tail, t + 1); /* rel: RQ-2 */
+}
+
+/* The same. True: it stands beside others, who cannot have been taken meanwhile (DOOR-1): the ring was not
+   empty at any time since they were put. */
+WF_INLINE bool
+wf_runq_put_beside(struct wf_runq *q, struct wf_g *g)
+{
+	bool alone = wf_door_alone(&q->door);
+	bool beside = alone && wf_runq_fill(q) >= WF_BESIDE;
+
+	wf_runq_put_room(q, g);
+	if (alone)
+		wf_door_done(&q->door);
+	return beside || WF_MUTANT(MUT_IDLE_BESIDE_NOBODY);
 }
 
 /* Owner. g goes to the tail; if the ring is full, half of it and g end up in *over. */
@@ -94,19 +145,14 @@ static inline void
 wf_runq_put(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
 {
 	for (;;) {
-		uint32_t h =
-		    at_load_acq(&q->head); /* acq: consumers are done with the slots before */
-		uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+		uint32_t n = wf_runq_fill(q), t;
 
-		if (likely(t - h < WF_RUNQ_SIZE)) {
-			at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: RQ-1; published by tail */
-			if (WF_MUTANT(MUT_RUNQ_TAIL_RELAXED))
-				at_store_rlx(&q->tail, t + 1); /* a mutant */
-			else
-				at_store_rel(&q->tail, t + 1); /* rel: RQ-2 */
+		if (likely(n < WF_RUNQ_SIZE)) {
+			wf_runq_put_room(q, g);
 			return;
 		}
-		if (wf_runq_put_slow(q, g, h, t, over))
+		t = at_load_rlx(&q->tail); /* rlx: only we write it */
+		if (wf_runq_put_slow(q, g, t - n, t, over))
 			return;
 	}
 }
@@ -118,27 +164,33 @@ wf_runq_fill_next(struct wf_runq *q, struct wf_g *g)
 	at_store_rel(&q->next, (void *)g); /* rel: RQ-4, publishes g to a thief */
 }
 
-/* Owner. g becomes runnext; the one it kicks out goes to the tail. True if runnext was empty. */
-static inline bool
-wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
+/* Owner. g becomes runnext; the one it kicks out, or NULL, is the caller's to put. */
+WF_INLINE struct wf_g *
+wf_runq_swap_next(struct wf_runq *q, struct wf_g *g)
 {
 	struct wf_g *old = at_load_rlx(&q->next); /* rlx: thieves only make it NULL */
 
 	if (!old) {
 		wf_runq_fill_next(q, g);
-		return true;
-	}
-	if (likely(wf_door_alone(&q->door))) {
+	} else if (likely(wf_door_alone(&q->door))) {
 		wf_runq_fill_next(q, g);
 		wf_door_done(&q->door);
 	} else {
 		/* acqrel: RQ-4; rmw because a thief may take the old one */
 		old = at_xchg_acqrel(&q->next, (void *)g);
-		if (!old)
-			return true;
 	}
-	wf_runq_put(q, old, over);
-	return false;
+	return old;
+}
+
+/* Owner. g becomes runnext; the one it kicks out goes to the tail. True if runnext was empty. */
+static inline bool
+wf_runq_put_next(struct wf_runq *q, struct wf_g *g, struct wf_glist *over)
+{
+	struct wf_g *old = wf_runq_swap_next(q, g);
+
+	if (old)
+		wf_runq_put(q, old, over);
+	return !old;
 }
 
 /* Owner. As many of l as fit, in order; the rest stays in l. One release for all of them. */
@@ -198,6 +250,21 @@ wf_runq_get_next(struct wf_runq *q)
 	return g;
 }
 
+/* Owner, with a few in the ring from h on. A goroutine that has waited its turn is out of the nearest
+   cache: the record of one is fetched, and the context of the one before it. If a thief has it by
+   then it was for nothing. */
+WF_INLINE void
+wf_runq_foresee(const struct wf_runq *q, uint32_t h)
+{
+	const struct wf_g *soon = at_load_rlx(RUNQ_SLOT(q, h + 1));    /* rlx: we wrote it */
+	const struct wf_g *later = at_load_rlx(RUNQ_SLOT(q, h + 3));   /* rlx: as above */
+	const char *context = at_load_rlx((const wf_aptr *)&soon->sp); /* rlx: a thief may run it */
+
+	__builtin_prefetch(later);
+	__builtin_prefetch(context);
+	__builtin_prefetch(context + WF_CACHE_LINE);
+}
+
 /* Owner: the head of the ring. */
 static inline struct wf_g *
 wf_runq_get_ring(struct wf_runq *q)
@@ -210,6 +277,8 @@ wf_runq_get_ring(struct wf_runq *q)
 		if (t == h)
 			return NULL;
 		g = at_load_rlx(RUNQ_SLOT(q, h)); /* rlx: we wrote it */
+		if (t - h > 3)
+			wf_runq_foresee(q, h);
 		if (likely(wf_door_alone(&q->door))) {
 			at_store_rel(&q->head, h + 1); /* rel: RQ-3; RQ-5, after what was put */
 			wf_door_done(&q->door);

@@ -45,6 +45,6 @@ wf_m_set(struct wf_m *m)
 }
 #endif
 
-extern struct wf_m wf_m_unknown;
+WF_EXTERN struct wf_m wf_m_unknown;
 
 #endif

@@ -10,10 +10,13 @@ enum {
 	CHUNK_SLOTS_MIN = 64,    /* slots of the first mapping; each next one doubles ... */
 	CHUNK_SLOTS_MAX = 16384, /* ... up to this */
 	DEPOT_MAX = 1 << 24,     /* slots of a class the depot can hold: address space only */
-	DEPOT_WARM = 65536,      /* free slots that keep their pages, until they are trimmed */
-	KEEP_BYTES = 16384,      /* pages below this depth go back before a slot is pooled */
-	TRIM_KEEP = 64,          /* free slots that keep their pages when trimmed */
-	CREDIT_BATCH = 64,       /* promises a P fetches at once */
+	/* Free slots that keep their pages until they are trimmed: all of them were in use at once, and
+	   the next burst may be as large; a gigabyte, if each has one. */
+	DEPOT_WARM = 1 << 18,
+	FRESH_MAX = WF_STACK_CACHE / 2, /* slots cut at once: one call for all guards ... */
+	FRESH_SHARE = 8,                /* ... but no more than an eighth of what there was */
+	KEEP_BYTES = 16384,             /* pages below this depth go back before a slot is pooled */
+	TRIM_KEEP = 64,                 /* free slots that keep their pages when trimmed */
 };
 static const uint64_t CANARY = UINT64_C(0x7765667463616e79);
 
@@ -27,6 +30,7 @@ struct stack_class {
 	struct wf_lock lock;
 	/* under lock */
 	uint64_t total;    /* slots that exist or can be cut */
+	uint64_t cut;      /* those that exist */
 	uint64_t promised; /* to goroutines, and in the hands of Ps */
 	void **depot;      /* free slots; index 0 is the coldest */
 	uint32_t depot_count;
@@ -39,6 +43,7 @@ struct stack_class {
 
 static struct stack_class classes[WF_STACK_CLASSES];
 static enum wf_guard guard_kind;
+wf_a32 wf_stack_canaries;
 static wf_a32 guard_said;
 static size_t page;
 
@@ -79,6 +84,14 @@ wf_stack_guard_bytes(int class)
 	return n < page ? page : n > 16 * page ? 16 * page : n / page * page;
 }
 
+/* From one slot to the next: its bytes and a page that nobody touches. Slots a power of two apart
+   would share a few sets of the TLB, and it would hold some fifty stacks instead of thousands. */
+static size_t
+stride_bytes(int class)
+{
+	return wf_stack_bytes(class) + page;
+}
+
 /* The byte that tells how the slot at this address is guarded; NULL: there is no slot. */
 static uint8_t *
 find_mark(const void *at, int class)
@@ -91,8 +104,8 @@ find_mark(const void *at, int class)
 		struct chunk *ch = &k->chunks[i];
 		size_t off = (size_t)((const char *)at - ch->base);
 
-		if ((const char *)at >= ch->base && off < ch->slots * wf_stack_bytes(class))
-			mark = &ch->canaries[off / wf_stack_bytes(class)];
+		if ((const char *)at >= ch->base && off < ch->slots * stride_bytes(class))
+			mark = &ch->canaries[off / stride_bytes(class)];
 	}
 	wf_unlock(&k->lock);
 	return mark;
@@ -141,13 +154,13 @@ install_guard(void *slot, int class)
 		       "when their goroutine ends (raise vm.max_map_count)");
 	*(uint64_t *)slot = CANARY;
 	*canary_mark(slot, class) = 1;
+	at_store_rlx(&wf_stack_canaries, 1); /* rlx: before the slot is used */
 }
 
 bool
 wf_stack_canary_intact(void *slot, int class)
 {
-	return guard_kind != WF_GUARD_CANARY || *canary_mark(slot, class) == 0 ||
-	       *(uint64_t *)slot == CANARY;
+	return *canary_mark(slot, class) == 0 || *(uint64_t *)slot == CANARY;
 }
 
 /* What a class needs beside its first chunk. 0 or -ENOMEM. */
@@ -181,7 +194,7 @@ static int
 grow(struct stack_class *k, int class, uint64_t want)
 {
 	uint64_t slots = k->total < CHUNK_SLOTS_MIN ? CHUNK_SLOTS_MIN : k->total;
-	size_t bytes = wf_stack_bytes(class);
+	size_t bytes = stride_bytes(class);
 	void *base, *marks;
 
 	if (slots > CHUNK_SLOTS_MAX)
@@ -237,7 +250,7 @@ int
 wf_stack_reserve_slow(struct wf_cache *c, int class)
 {
 	struct stack_class *k = &classes[class];
-	uint32_t n = CREDIT_BATCH;
+	uint32_t n = WF_CREDIT_BATCH;
 	uint64_t slack = cache_slack(at_load_rlx(&wf_sched.procs)); /* rlx: changes while stopped */
 
 	for (;;) {
@@ -272,12 +285,10 @@ take_back(int class, uint32_t n)
 }
 
 void
-wf_stack_unreserve(struct wf_cache *c, int class)
+wf_stack_unreserve_slow(struct wf_cache *c, int class)
 {
-	if (likely(++c->credit[class] <= 2 * CREDIT_BATCH))
-		return;
-	c->credit[class] -= CREDIT_BATCH;
-	take_back(class, CREDIT_BATCH);
+	c->credit[class] -= WF_CREDIT_BATCH;
+	take_back(class, WF_CREDIT_BATCH);
 }
 
 void
@@ -299,9 +310,40 @@ cut_slot(struct stack_class *k, int class)
 		struct chunk *ch = &k->chunks[k->cut_chunk];
 
 		CHECK(k->cut_chunk < k->nchunks); /* STK-1 */
-		if (ch->cut < ch->slots)
-			return ch->base + (size_t)ch->cut++ * wf_stack_bytes(class);
+		if (ch->cut < ch->slots) {
+			k->cut++;
+			return ch->base + (size_t)ch->cut++ * stride_bytes(class);
+		}
 		k->cut_chunk++;
+	}
+}
+
+/* One slot never used so far, and some more if they can go to a cache. */
+static uint32_t
+cut_slots(struct stack_class *k, int class, void **slots, bool cached)
+{
+	uint64_t share = cached ? k->cut / FRESH_SHARE : 0;
+	uint32_t n = 1 + (uint32_t)(share < FRESH_MAX ? share : FRESH_MAX - 1);
+
+	for (uint32_t i = 0; i < n; i++)
+		slots[i] = cut_slot(k, class);
+	return n;
+}
+
+/* They are the caller's alone. */
+static void
+prepare(void **slots, uint32_t n, int class)
+{
+	size_t guard = wf_stack_guard_bytes(class);
+	bool best = guard_kind == WF_GUARD_MADVISE;
+	bool guarded = best && os_guard_each(slots, n, guard);
+
+	for (uint32_t i = 0; i < n; i++) {
+		/* STK-3; some have one already, where no canary could be written */
+		if (!guarded && !(best && os_guard(slots[i], guard) == 0))
+			install_guard(slots[i], class);
+		wf_valgrind_stack(slots[i], (char *)slots[i] + wf_stack_bytes(class));
+		wf_lsan_root((char *)slots[i] + guard, wf_stack_bytes(class) - guard);
 	}
 }
 
@@ -323,24 +365,25 @@ void *
 wf_stack_take_slow(struct wf_p *p, int class)
 {
 	struct stack_class *k = &classes[class];
-	void *slot, *fresh = NULL;
+	struct wf_stack_cache *c = p ? &p->stacks[class] : NULL; /* empty */
+	void *slot = NULL, *fresh[FRESH_MAX];
+	uint32_t n = 0;
 
 	wf_lock(&k->lock);
 	if (k->depot_count > 0)
 		slot = depot_pop(k);
 	else
-		slot = fresh = cut_slot(k, class);
+		n = cut_slots(k, class, fresh, c != NULL);
 	/* Refill half the cache from the depot while the lock is held. */
-	while (p && k->depot_count > 0 && p->stacks[class].count < WF_STACK_CACHE / 2)
-		p->stacks[class].slot[p->stacks[class].count++] = depot_pop(k);
+	while (c && k->depot_count > 0 && c->count < WF_STACK_CACHE / 2)
+		c->slot[c->count++] = depot_pop(k);
 	wf_unlock(&k->lock);
-	if (fresh) {
-		install_guard(fresh, class); /* STK-3 */
-		wf_valgrind_stack(fresh, (char *)fresh + wf_stack_bytes(class));
-		wf_lsan_root((char *)fresh + wf_stack_guard_bytes(class),
-			     wf_stack_bytes(class) - wf_stack_guard_bytes(class));
-	}
-	return slot;
+	if (n == 0)
+		return slot;
+	prepare(fresh, n, class);
+	while (n > 1)
+		c->slot[c->count++] = fresh[--n];
+	return fresh[0];
 }
 
 size_t
@@ -535,8 +578,7 @@ wf_stack_count(uint64_t *in_use, uint64_t *cached)
 		struct stack_class *k = &classes[class];
 
 		wf_lock(&k->lock);
-		for (uint32_t i = 0; i < k->nchunks; i++)
-			cut += k->chunks[i].cut;
+		cut += k->cut;
 		free_slots += k->depot_count;
 		wf_unlock(&k->lock);
 	}

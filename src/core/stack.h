@@ -34,7 +34,7 @@ int wf_stack_provide(uint32_t n);
 
 /* Owner of the cache. Promise a slot to a goroutine about to be made: 0 or -ENOMEM. */
 int wf_stack_reserve_slow(struct wf_cache *c, int class);
-void wf_stack_unreserve(struct wf_cache *c, int class);
+void wf_stack_unreserve_slow(struct wf_cache *c, int class);
 void wf_stack_flush_credit(struct wf_cache *c);
 
 WF_INLINE int
@@ -44,6 +44,15 @@ wf_stack_reserve(struct wf_cache *c, int class)
 		return wf_stack_reserve_slow(c, class);
 	c->credit[class]--;
 	return 0;
+}
+
+enum { WF_CREDIT_BATCH = 64 }; /* promises a P fetches at once, and gives back */
+
+WF_INLINE void
+wf_stack_unreserve(struct wf_cache *c, int class)
+{
+	if (unlikely(++c->credit[class] > 2 * WF_CREDIT_BATCH))
+		wf_stack_unreserve_slow(c, class);
 }
 
 /* Holder of p, or p NULL. Bind a slot to g, which was promised one; take it away again. */
@@ -63,13 +72,22 @@ wf_stack_take(struct wf_p *p, int class)
 WF_INLINE void *
 wf_stack_top(void *slot, int class)
 {
-	uintptr_t n = (uintptr_t)slot / WF_STACK_MIN >> class;
+	uint32_t hash = (uint32_t)((uintptr_t)slot >> 12) * 0x9e3779b1u; /* of its page */
 
-	return (char *)slot + wf_stack_bytes(class) - (n * 5 % 16) * 64;
+	return (char *)slot + wf_stack_bytes(class) - (hash >> 28) * 64;
 }
 
 size_t wf_stack_guard_bytes(int class);
+WF_EXTERN wf_a32 wf_stack_canaries; /* some slots are guarded by a canary only */
 bool wf_stack_canary_intact(void *slot, int class);
+
+WF_INLINE bool
+wf_stack_intact(void *slot, int class)
+{
+	/* rlx: set before the first of them was used */
+	return likely(!at_load_rlx(&wf_stack_canaries)) || wf_stack_canary_intact(slot, class);
+}
+
 /* Bytes of the slot that have been touched, by asking the kernel. */
 size_t wf_stack_used(void *slot, int class);
 bool wf_stack_has(const void *at); /* an address on the stack of a goroutine, now or once */

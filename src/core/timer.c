@@ -4,13 +4,14 @@
 #include "core/gclaim.h"
 
 enum {
-	ARITY = 4, /* the children of a node are one cache line */
+	ARITY = 4,  /* the children of a node are one cache line, ... */
+	BEFORE = 3, /* ... with room for so many before the root, as the second begins a line */
 #ifdef WF_TINY
 	CAP_MIN = 2,
 	SWEEP_MIN = 4,
 #else
-	CAP_MIN = 256,  /* entries: a page */
-	SWEEP_MIN = 64, /* fewer are not worth it */
+	CAP_MIN = 256 - BEFORE, /* entries: a page */
+	SWEEP_MIN = 64,         /* fewer are not worth it */
 #endif
 };
 
@@ -90,6 +91,8 @@ sift_down(struct wf_heap *h, uint32_t i)
 
 		if (kid >= h->n)
 			break;
+		for (uint32_t k = 0; k < ARITY; k++) /* one of these is next */
+			__builtin_prefetch(&h->entry[(kid + k) * ARITY + 1], 1);
 		for (uint32_t k = kid + 1; k < kid + ARITY && k < h->n; k++)
 			if (h->entry[k].when < h->entry[least].when)
 				least = k;
@@ -114,17 +117,17 @@ pop(struct wf_heap *h)
 {
 	struct wf_timer_entry e = h->entry[0];
 
-	e.t->entries--;
 	h->entry[0] = h->entry[--h->n];
 	if (h->n > 1)
 		sift_down(h, 0);
+	e.t->entries--;
 	return e;
 }
 
 WF_INLINE bool
 counts(struct wf_timer_entry e)
 {
-	return e.when == wf_timer_when(e.t);
+	return e.when == wf_timer_when(e.t) && !e.t->listed;
 }
 
 /* t has lost an entry, or its place in the list. */
@@ -251,23 +254,37 @@ sweep(struct wf_heap *h)
 			sift_down(h, i);
 }
 
+/* See h->many. */
+static uint64_t
+many_by(const struct wf_heap *h)
+{
+	int64_t by = 0;
+
+	if (likely(h->n < WF_TIMERS_MANY))
+		return 0;
+	for (uint32_t i = 0; i < WF_TIMERS_MANY; i++)
+		by = h->entry[i].when > by ? h->entry[i].when : by;
+	return (uint64_t)by;
+}
+
 /* Before the lock is dropped: dead entries go from both ends, or all of them, and next is right. */
 static void
 tidy(struct wf_heap *h)
 {
 	int64_t next;
 
-	while (h->n > 0 && !counts(h->entry[h->n - 1])) {
+	/* a look at a timer is a cache miss: none without need */
+	while (h->dead > 0 && h->n > 0 && !counts(h->entry[h->n - 1])) {
 		struct wf_timer *t = h->entry[--h->n].t;
 
-		h->dead -= h->dead > 0;
+		h->dead--;
 		t->entries--;
 		check_gone(h, t);
 	}
-	while (h->n > 0 && !counts(h->entry[0])) {
+	while (h->dead > 0 && h->n > 0 && !counts(h->entry[0])) {
 		struct wf_timer *t = pop(h).t;
 
-		h->dead -= h->dead > 0;
+		h->dead--;
 		check_gone(h, t);
 	}
 	if (h->dead > h->n / 4 && h->n >= SWEEP_MIN)
@@ -276,6 +293,7 @@ tidy(struct wf_heap *h)
 	if (unlikely(h->list != NULL) && h->list_when < next)
 		next = h->list_when;
 	at_store_rlx(&h->next, next == WF_NEVER ? 0 : (uint64_t)next); /* rlx: TIMER-2 */
+	at_store_rlx(&h->many, many_by(h));                            /* rlx: a hint */
 }
 
 /* ---- which heap */
@@ -447,15 +465,29 @@ full(const struct wf_due *due)
 	return due->n + due->ready.size >= WF_DUE_MAX;
 }
 
+/* The next to fire, perhaps: nobody has looked at it for long. If it is no G's, nothing comes of it. */
+WF_INLINE void
+fetch_ahead(const struct wf_timer *t)
+{
+	uintptr_t g = (uintptr_t)t - offsetof(struct wf_g, timer);
+
+	__builtin_prefetch(t, 1);
+	__builtin_prefetch((void *)g, 1);
+}
+
 static void
 fire_top(struct wf_heap *h, int64_t now, struct wf_due *due)
 {
 	struct wf_timer_entry e = pop(h);
 
-	if (counts(e))
+	fetch_ahead(h->entry[0].t);
+	if (counts(e)) {
 		fire(h, e.t, now, due);
-	else
+	} else {
+		ASSERT(h->dead > 0);
+		h->dead--;
 		check_gone(h, e.t);
+	}
 }
 
 /* There was no memory for a larger array: the list is walked for each of them. */
@@ -501,11 +533,19 @@ wf_heap_run(struct wf_heap *mine, struct wf_heap *h, int64_t now, struct wf_due 
 	leave(h, mine);
 }
 
+static size_t
+array_bytes(uint32_t cap)
+{
+	size_t page = os_page_bytes();
+
+	return ((BEFORE + cap) * sizeof(struct wf_timer_entry) + page - 1) / page * page;
+}
+
 void
 wf_heap_grow(struct wf_heap *mine, struct wf_heap *h)
 {
 	struct wf_timer_entry *larger, *old;
-	size_t page = os_page_bytes(), bytes, old_bytes;
+	size_t bytes, old_bytes;
 	uint32_t cap;
 
 	enter(h, mine);
@@ -515,10 +555,11 @@ wf_heap_grow(struct wf_heap *mine, struct wf_heap *h)
 	absorb(h);
 	tidy(h);
 	leave(h, mine);
-	bytes = (cap * sizeof(*larger) + page - 1) / page * page;
+	bytes = array_bytes(cap);
 	if (at_load_rlx(&h->crowd) == 0 || /* rlx: a hint */
-	    os_reserve(bytes, page, (void **)&larger) < 0)
+	    os_reserve(bytes, os_page_bytes(), (void **)&larger) < 0)
 		return;
+	larger += BEFORE;
 	enter(h, mine);
 	old = larger;
 	old_bytes = bytes;
@@ -526,7 +567,7 @@ wf_heap_grow(struct wf_heap *mine, struct wf_heap *h)
 		for (uint32_t i = 0; i < h->n; i++)
 			larger[i] = h->entry[i];
 		old = h->entry;
-		old_bytes = (h->cap * sizeof(*old) + page - 1) / page * page;
+		old_bytes = array_bytes(h->cap);
 		h->entry = larger;
 		h->cap = cap;
 	}
@@ -534,24 +575,10 @@ wf_heap_grow(struct wf_heap *mine, struct wf_heap *h)
 	tidy(h);
 	leave(h, mine);
 	if (old)
-		os_release(old, old_bytes);
+		os_release(old - BEFORE, old_bytes);
 }
 
 /* ---- the rest */
-
-uint32_t
-wf_heap_due_by(struct wf_heap *h, int64_t by)
-{
-	uint32_t n = 0;
-
-	if (wf_heap_next(h) > by)
-		return 0;
-	enter_locked(h, NULL);
-	for (uint32_t i = 0; i < h->n && i <= ARITY; i++)
-		n += h->entry[i].when <= by;
-	leave_locked(h, NULL);
-	return n;
-}
 
 static bool
 will_act(const struct wf_timer *t)

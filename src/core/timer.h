@@ -49,6 +49,7 @@ struct wf_timer_entry {
 
 struct wf_heap {
 	wf_a64 next; /* the earliest time, 0: none; written under lock: TIMER-2 */
+	wf_a64 many; /* WF_TIMERS_MANY are due by this time, 0: there are fewer; likewise, a hint */
 	struct wf_lock lock;
 	wf_a32 crowd;        /* timers in the list; written under lock */
 	bool ownerless;      /* const: no P's, its door always open */
@@ -57,11 +58,18 @@ struct wf_heap {
 	bool alone; /* which of them */
 	struct wf_timer_entry *entry;
 	uint32_t n, cap;
-	uint32_t dead; /* about so many entries are */
+	uint32_t dead; /* so many entries are */
 	struct wf_timer *list;
 	int64_t list_when;     /* no timer in the list is earlier */
 	struct wf_timer *gone; /* dropped, and without an entry: to be given to the next who asks */
 } WF_ALIGNED(WF_CACHE_LINE);
+
+/* The root of the array and its children: if they are due soon one wake-up for all is worth it. */
+#ifdef WF_TINY
+enum { WF_TIMERS_MANY = 1 };
+#else
+enum { WF_TIMERS_MANY = 5 };
+#endif
 
 /* What fired: Gs that were claimed, to be readied, and objects with the time and number of it. */
 #ifdef WF_TINY
@@ -100,6 +108,13 @@ wf_heap_next(const struct wf_heap *h)
 	return wf_or_never(at_load_rlx(&h->next)); /* rlx: a hint, or the caller fences */
 }
 
+/* Any thread, without a look into the heap, which would open its door. */
+WF_INLINE bool
+wf_heap_many_by(const struct wf_heap *h, int64_t by)
+{
+	return wf_or_never(at_load_rlx(&h->many)) <= by; /* rlx: a hint */
+}
+
 /* ns from now, as a time; never WF_NEVER. */
 WF_INLINE int64_t
 wf_time_after(int64_t now, int64_t ns)
@@ -130,8 +145,6 @@ struct wf_timer *wf_timer_drop(struct wf_heap *mine, struct wf_timer_object *o);
 
 /* No lock held: if timers stand in the list the array is made larger. */
 void wf_heap_grow(struct wf_heap *mine, struct wf_heap *h);
-/* How many of the first few are due by then, at least. */
-uint32_t wf_heap_due_by(struct wf_heap *h, int64_t by);
 
 /* Takes out what is due; the caller does the rest, without the lock. */
 void wf_heap_run(struct wf_heap *mine, struct wf_heap *h, int64_t now, struct wf_due *due);

@@ -13,7 +13,7 @@ enum wf_trace_kind { WF_TR_G, WF_TR_M, WF_TR_P };
 
 typedef void wf_trace_fn(enum wf_trace_kind kind, int state, const void *what);
 
-extern wf_trace_fn *wf_trace_hook; /* set while no runtime runs */
+WF_EXTERN wf_trace_fn *wf_trace_hook; /* set while no runtime runs */
 
 #define wf_trace(kind, state, what)                                                                \
 	(unlikely(wf_trace_hook != NULL) ? wf_trace_hook(kind, state, what) : (void)0)

@@ -63,6 +63,19 @@ wf_waiter_remove(struct wf_waitlist *l, struct wf_waiter *w)
 	at_store_rel(&w->linked, 0); /* rel: WAIT-1, the last access */
 }
 
+/* The same of the first, w. */
+WF_INLINE void
+wf_waiter_remove_first(struct wf_waitlist *l, struct wf_waiter *w)
+{
+	ASSERT(at_load_rlx(&w->linked) && w == l->first && !w->prev); /* rlx: under the lock */
+	l->first = w->next;
+	if (w->next)
+		w->next->prev = NULL;
+	else
+		l->last = NULL;
+	at_store_rel(&w->linked, 0); /* rel: WAIT-1, the last access */
+}
+
 /* May the caller, who has unlinked a waiter of g with this number, give it a result? No: another
    waker was first, and the waiter may be gone. */
 WF_INLINE bool
@@ -81,7 +94,7 @@ wf_waiter_pop(struct wf_waitlist *l)
 		struct wf_g *g = w->g;
 		uint32_t number = w->number;
 
-		wf_waiter_remove(l, w);
+		wf_waiter_remove_first(l, w);
 		if (WF_MUTANT(MUT_WAITER_READ_LATE)) {
 			light_barrier(); /* a choice point */
 			g = w->g;

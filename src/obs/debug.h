@@ -27,7 +27,7 @@ struct wf_debug {
 #undef X
 };
 
-extern struct wf_debug wf_debug;
+WF_EXTERN struct wf_debug wf_debug;
 
 /* From the environment. A word that is not known, or a value that cannot be, ends the process with
    the list. */

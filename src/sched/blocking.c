@@ -26,7 +26,7 @@
  *
  * A library call inside ends the section and begins it anew: entering takes the P back, or does
  * what a call without a P does; leaving (wf_leave) offers it again. If the goroutine changes its
- * thread in such a call, m->blocking goes with it (leave_saving in park.c).
+ * thread in such a call, m->blocking goes with it (wf_leave_saving).
  *
  * OFFER-1: a P on offer has an empty queue, and its owner does not touch it.
  * OFFER-2: a P on offer has its hint set, or its owner is about to set it, or somebody who has
@@ -36,7 +36,7 @@
  */
 #include "sched/sched.h"
 
-enum { SAVE_BLOCKING = 0x80 }; /* in g->save, above the bits of weft_attr: see leave_saving */
+enum { SAVE_BLOCKING = 0x80 }; /* in g->save, above the bits of weft_attr: see wf_leave_saving */
 
 static uint32_t
 offer_of(const struct wf_p *p)
@@ -169,8 +169,8 @@ change_alone(struct wf_m *m, uint32_t from, uint32_t to)
 }
 
 /* In the runtime, lease as read: the P is ours again. False: look again. */
-bool
-wf_offer_back(struct wf_m *m, uint32_t lease)
+WF_INLINE bool
+take_back(struct wf_m *m, uint32_t lease)
 {
 	if (WF_MUTANT(MUT_OFFER_BACK_BLIND)) {
 		at_store_rel(&m->lease, wf_sched.held); /* a mutant: somebody may have it */
@@ -178,6 +178,12 @@ wf_offer_back(struct wf_m *m, uint32_t lease)
 	}
 	/* acqrel: owner or taker, LEASE-7 */
 	return change_alone(m, lease, WF_HELD) || at_cas_acqrel(&m->lease, &lease, wf_sched.held);
+}
+
+bool
+wf_offer_back(struct wf_m *m, uint32_t lease)
+{
+	return take_back(m, lease);
 }
 
 /* Somebody wants this P, or work waits that it could be used for. */
@@ -188,10 +194,13 @@ wanted(const struct wf_p *p)
 	if (wf_rand_below(&wf_m()->rand, 4) == 0)
 		return true;
 #endif
-	/* acq: as in wf_handoff; rlx: fenced by offer */
-	return !wf_p_empty(p) || wf_globq_size(&wf_globq) > 0 || wf_globq_size(&wf_urgentq) > 0 ||
+	/* rlx: fenced by offer; what is queued here we have queued, and `due` is urgent work or a stop */
+	if (wf_runq_len(&p->runq) > 0 || at_load_rlx(&p->runq.next) || at_load_rlx(&wf_sched.due))
+		return true;
+	/* acq: as in wf_handoff; rlx: fenced */
+	return !wf_forkq_empty(&p->forkq) || wf_globq_size(&wf_globq) > 0 ||
 	       wf_globq_size(&wf_pinq) > 0 || at_load_acq(&p->safepoint) ||
-	       at_load_rlx(&wf_sched.stopping) || wf_spin_needed();
+	       (at_load_rlx(&wf_sched.need_spinning) && wf_spin_needed()); /* rlx: fenced */
 }
 
 /* An offer where others may look on; what the lease was. */
@@ -253,15 +262,21 @@ pass_on(struct wf_m *m, struct wf_p *p)
 	wf_handoff(m, p);
 }
 
-/* wf_leave for a goroutine in a section. */
-void
-wf_leave_blocking(struct wf_m *m)
+WF_INLINE void
+leave_offering(struct wf_m *m)
 {
 	struct wf_p *p = wf_m_p(m);
 
 	if (p && !offer(m, p))
 		pass_on(m, p);
 	at_store_rel(&m->in_rt, 0); /* rel: as in wf_leave; LEASE-4 */
+}
+
+/* wf_leave for a goroutine in a section. */
+void
+wf_leave_blocking(struct wf_m *m)
+{
+	leave_offering(m);
 }
 
 /* g, which runs, is in no section any more. */
@@ -279,9 +294,9 @@ weft_blocking_enter(void)
 	struct wf_m *m = wf_enter(WF_CALL_N);
 	uint32_t taken = WF_TAKEN;
 
-	if (!m)
+	if (unlikely(!m))
 		return;
-	if (m->g && m->g->blocking++ == 0) { /* a plain thread has nothing to give */
+	if (likely(m->g && m->g->blocking++ == 0)) { /* a plain thread has nothing to give */
 		m->g->save |= SAVE_BLOCKING;
 		m->blocking = true;
 		/* acqrel: as wf_taken_ends. It computed without a P, and now it will not */
@@ -290,6 +305,8 @@ weft_blocking_enter(void)
 			wf_preempt_word_add(-1);
 			wf_asleep_add(1);
 		}
+		leave_offering(m);
+		return;
 	}
 	wf_leave(m);
 }
@@ -304,9 +321,9 @@ leave_at_once(struct wf_m *m)
 	    (lease & ((1u << WF_LEASE_BITS) - 1)) != WF_OFFERED)
 		return false;
 	at_store_rlx(&m->in_rt, 1); /* rlx: ordered by the CAS, as in wf_enter */
-	if (wf_offer_back(m, lease)) {
+	if (likely(take_back(m, lease))) {
 		wf_blocking_ends(m, m->g);
-		wf_leave(m);
+		at_store_rel(&m->in_rt, 0); /* rel: as in wf_leave; LEASE-4 */
 		return true;
 	}
 	at_store_rlx(&m->in_rt, 0); /* rlx: as if it had not been; there is no P to touch */

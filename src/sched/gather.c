@@ -18,7 +18,7 @@
  * its work, and has not begun, stays in its fork queue.
  *
  *     apart: P and home          trial: home alone            kept: home alone
- *     many bounces, rate r  -->  rate r' --  r' >= r  ------> twice as long as the last time --+
+ *     many bounces, rate r  -->  rate r' --  r' >= r  ------> four times as long as the last --+
  *            ^                           \-  r' < r: not again for a time                      |
  *            +----------------------------+----------------------------------------------------+
  *
@@ -49,7 +49,15 @@ static const int64_t PART_MIN_NS = 1000000, PART_MAX_NS = 32000000;
 static const int64_t STALE_NS = 2000000; /* a look is due every 200 us */
 static const int64_t BOUNCE_NS = 4000;   /* a few cache lines' time, and little work beside it */
 
-enum { PARTED, TRIAL, KEPT }; /* keep.state; wf_gather_keeps knows the first */
+enum {
+#if defined(WF_TINY) || defined(WF_TORTURE)
+	WORSE_LOOKS = 1,
+	USES_FEW = 2,
+#else
+	WORSE_LOOKS = 2, /* in a row: it is no accident */
+	USES_FEW = 100,  /* in a window: nothing to compare with */
+#endif
+};
 
 /* Uses of channels, and ends of goroutines, by all. */
 static uint64_t
@@ -81,6 +89,14 @@ wf_gather_apart(struct wf_p *p, struct wf_p *home)
 	begin_window(p, os_now_ns());
 }
 
+static bool
+may_try(const struct wf_p *home, int64_t now)
+{
+	/* rlx: heuristics */
+	return !wf_gather_keeps(home) && now >= (int64_t)at_load_rlx(&home->keep.until) &&
+	       at_load_rlx(&home->state) == WF_P_RUNNING;
+}
+
 /* Its goroutines meet those of others all the time, and nobody knows that it is for the better. */
 static bool
 suspicious(const struct wf_p *p, int64_t now)
@@ -88,10 +104,7 @@ suspicious(const struct wf_p *p, int64_t now)
 	const struct wf_p *home = p->apart.home;
 	int64_t bounces = p->bounces - p->apart.bounces;
 
-	/* rlx: heuristics */
-	return now - p->apart.since < bounces * BOUNCE_NS && !wf_gather_keeps(home) &&
-	       now >= (int64_t)at_load_rlx(&home->keep.until) &&
-	       at_load_rlx(&home->state) == WF_P_RUNNING;
+	return now - p->apart.since < bounces * BOUNCE_NS && may_try(home, now);
 }
 
 static void
@@ -104,7 +117,7 @@ begin_trial(struct wf_p *p, struct wf_p *home, int64_t now)
 	at_store_rlx(&home->keep.before_ns, (uint64_t)(now - p->apart.since));
 	at_store_rlx(&home->keep.uses, n);
 	at_store_rlx(&home->keep.since, (uint64_t)now); /* rlx: as above */
-	at_store_rel(&home->keep.state, TRIAL);         /* rel: after the samples */
+	at_store_rel(&home->keep.state, WF_TRIAL);      /* rel: after the samples */
 	at_add_acqrel(&home->n_gathers, 1);             /* acqrel: only a count */
 }
 
@@ -116,8 +129,10 @@ lay_down(struct wf_m *m, struct wf_p *p, const struct wf_p *home)
 
 	if (m->spinning) { /* others rely on it: not before a look at what they have */
 		wf_spin_stop(m);
-		if (wf_any_to_take() && !WF_MUTANT(MUT_GATHER_BLIND))
+		if (wf_any_to_take() && !WF_MUTANT(MUT_GATHER_BLIND)) {
+			wf_submitted(m); /* who was told nothing because of us */
 			return false;
+		}
 	}
 	wf_p_drain(p, &l);
 	if (l.size > 0)
@@ -150,6 +165,33 @@ wf_gather_here(struct wf_m *m, struct wf_p *p)
 	return lay_down(m, p, home);
 }
 
+/* The holder of p spins, and has seen goroutines that it could not take: they take turns faster than a
+   theft, and each look slows them down. That is tried out in the same way. */
+void
+wf_gather_missed(struct wf_p *p, bool first, bool enough)
+{
+	int64_t now;
+
+	if (first && !p->apart.home)
+		begin_window(p, os_now_ns());
+	if (!enough)
+		return;
+	now = os_now_ns();
+	p->apart.home = NULL;
+	/* A window that is older belongs to another time, and few uses cannot be compared. rlx: a hint */
+	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs) && now - p->apart.since < STALE_NS &&
+			     uses() - p->apart.uses >= USES_FEW;
+	     i++) {
+		struct wf_p *home = wf_sched.allp[i];
+
+		if (home == p || !may_try(home, now) || wf_p_empty(home))
+			continue;
+		begin_trial(p, home, now);
+		break;
+	}
+	begin_window(p, now);
+}
+
 /* Are channels used as often as they were apart, or nearly, since the last look? A whole P for an
    eighth more is a bad bargain. */
 static bool
@@ -170,15 +212,15 @@ static void
 part(struct wf_m *m, struct wf_p *p, int64_t not_before)
 {
 	at_store_rlx(&p->keep.until, (uint64_t)not_before); /* rlx: a heuristic */
-	at_store_rlx(&p->keep.state, PARTED);               /* rlx: the submitter's fence follows */
+	at_store_rlx(&p->keep.state, WF_PARTED);            /* rlx: the submitter's fence follows */
 	if (!wf_p_empty(p) && !WF_MUTANT(MUT_GATHER_PARTS_MUTE))
 		wf_submitted(m); /* GATH-1 */
 }
 
 static int64_t
-longer(int64_t ns, int64_t min, int64_t max)
+longer(int64_t ns, int64_t times, int64_t min, int64_t max)
 {
-	return ns < min ? min : 2 * ns < max ? 2 * ns : max;
+	return ns < min ? min : times * ns < max ? times * ns : max;
 }
 
 bool
@@ -192,22 +234,28 @@ wf_gather_is_stale(const struct wf_p *p, int64_t now)
 void
 wf_gather_tick(struct wf_m *m, struct wf_p *p)
 {
-	bool trial = at_load_acq(&p->keep.state) == TRIAL; /* acq: the samples */
+	bool trial = at_load_acq(&p->keep.state) == WF_TRIAL; /* acq: the samples */
 	int64_t now = os_now_ns();
 
 	if (now - (int64_t)at_load_rlx(&p->keep.since) < TRIAL_NS) /* rlx: as acquired */
 		return;
 	if (!no_worse(p, now)) {
-		p->keep.next_ns = 0;
+		if (!trial && ++p->keep.worse < WORSE_LOOKS)
+			return; /* the kernel may have run something else here */
+		p->keep.worse = 0;
+		p->keep.next_ns /= 4;
 		if (trial)
-			p->keep.part_ns = longer(p->keep.part_ns, PART_MIN_NS, PART_MAX_NS);
+			p->keep.part_ns = longer(p->keep.part_ns, 2, PART_MIN_NS, PART_MAX_NS);
 		part(m, p, trial ? now + p->keep.part_ns : 0);
-	} else if (trial) {
-		p->keep.next_ns = longer(p->keep.next_ns, KEEP_MIN_NS, KEEP_MAX_NS);
+		return;
+	}
+	p->keep.worse = 0;
+	if (trial) {
+		p->keep.next_ns = longer(p->keep.next_ns, 4, KEEP_MIN_NS, KEEP_MAX_NS);
 		p->keep.part_ns = 0;
 		/* rlx: our own */
 		at_store_rlx(&p->keep.until, (uint64_t)(now + p->keep.next_ns));
-		at_store_rlx(&p->keep.state, KEPT);
+		at_store_rlx(&p->keep.state, WF_KEPT);
 	} else if (now >= (int64_t)at_load_rlx(&p->keep.until)) { /* rlx: our own */
 		part(m, p, 0);                                    /* how is it apart, by now? */
 	}

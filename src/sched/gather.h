@@ -19,16 +19,34 @@ enum {
 #endif
 };
 
+enum { WF_PARTED, WF_TRIAL, WF_KEPT }; /* keep.state */
+
 void wf_gather_apart(struct wf_p *p, struct wf_p *home);    /* p took goroutines of home's */
 bool wf_gather_is_stale(const struct wf_p *p, int64_t now); /* its holder has long not looked */
 bool wf_gather_here(struct wf_m *m, struct wf_p *p);
 void wf_gather_tick(struct wf_m *m, struct wf_p *p);
+void wf_gather_missed(struct wf_p *p, bool first, bool enough); /* by a spinner */
 
 /* Any M: what is queued at p is for p alone, for now. GATH-1 */
 WF_INLINE bool
 wf_gather_keeps(const struct wf_p *p)
 {
-	return at_load_rlx(&p->keep.state) != 0; /* rlx: a heuristic */
+	return at_load_rlx(&p->keep.state) != WF_PARTED; /* rlx: a heuristic */
+}
+
+/* Holder: nobody need be told of what is queued at p. */
+WF_INLINE bool
+wf_is_quiet(const struct wf_p *p)
+{
+	/* rlx: heuristics; with one P, and that one ours, nobody can be idle */
+	return at_load_rlx(&wf_sched.procs) == 1 || wf_gather_keeps(p);
+}
+
+/* Holder: and that has been found to be for the better. */
+WF_INLINE bool
+wf_gather_kept(const struct wf_p *p)
+{
+	return at_load_rlx(&p->keep.state) == WF_KEPT; /* rlx: a heuristic */
 }
 
 /* Holder, or p is NULL: it has used an object that another P had used last. */

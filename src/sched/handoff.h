@@ -79,6 +79,25 @@ wf_enter(enum wf_kind kind)
 	return wf_enter_slow(m, kind, nested);
 }
 
+/* The same by a thread that has its P, if nothing is asked of it. False: nothing was done, and wf_enter
+   knows more. */
+WF_INLINE bool
+wf_enter_at_once(struct wf_m *m)
+{
+	if (unlikely(at_load_rlx(&m->in_rt))) /* rlx: only we write it */
+		return false;
+	at_store_rlx(&m->in_rt, 1); /* rlx: as in wf_enter */
+#ifdef WF_TORTURE
+	wf_torture_urge(m);
+#endif
+	light_barrier(); /* as there */
+	if (likely(at_load_rlx(&m->lease) == WF_HELD) || WF_MUTANT(MUT_LEASE_AT_ONCE))
+		return true; /* rlx: as there */
+	if (!WF_MUTANT(MUT_LEASE_STAYS_IN))
+		at_store_rel(&m->in_rt, 0); /* rel: as if it had not been; nothing was touched */
+	return false;
+}
+
 void wf_leave_blocking(struct wf_m *m);
 
 /* Leave the runtime: the last act; m was read after any possible switch. */
@@ -106,7 +125,7 @@ wf_m_p(const struct wf_m *m)
 }
 
 /* ---- requesters: hold wf_lease_lock from the first ask to the last decision (LEASE-2) */
-extern struct wf_lock wf_lease_lock;
+WF_EXTERN struct wf_lock wf_lease_lock;
 bool wf_lease_ask(struct wf_m *m);
 void wf_lease_barrier(void);
 /* The P if it is now the requester's; NULL if the owner keeps it. p and tick as seen before the

@@ -31,6 +31,10 @@
  *         the bit holds the P.
  * IDLE-3: nmspinning counts the Ms with m->spinning, and those being started so.
  * IDLE-4: the last M to stop spinning because it found work wakes the next one.
+ * IDLE-5: a goroutine that is put beside two others, where nobody can have taken them meanwhile, is no
+ *         submit: the queue was not empty since the second of those was put, for which there was
+ *         one, and whoever has looked since then has seen somebody. (Of the first in a queue nobody may
+ *         have been told: IDLE-1.)
  */
 #include "sched/gather.h"
 #include "sched/sched.h"
@@ -41,11 +45,14 @@ enum {
 	ROUNDS_MAX = 1,
 	PROBE_EVERY = 1,
 	MISSES_MAX = 0,
+	MISSES_ENOUGH = 1,
 #else
 	ROUND_PAUSES = 32, /* 0.5 to 1.5 us: see WF_GRACE */
 	ROUNDS_MAX = 16,   /* less than a sleep and a wake-up together */
 	PROBE_EVERY = 16,  /* waits; a power of two */
 	MISSES_MAX = 5,    /* doublings of the pauses between two looks */
+	/* misses in a row, a tenth of a millisecond, after which it had better look away */
+	MISSES_ENOUGH = MISSES_MAX + 4,
 #endif
 };
 
@@ -232,7 +239,7 @@ wf_spin_more(struct wf_m *m)
 	bool probe = (++m->spin_waits & (PROBE_EVERY - 1)) == 0;
 	uint32_t rounds = probe ? ROUNDS_MAX : m->spin_rounds;
 	/* Seen, but not to be had: goroutines that take turns on one P. Each look takes cache lines
-	   from them, so the looks become rarer. */
+	   from them, so the looks become rarer, and in the end nobody looks: gather.c. */
 	int misses = m->spin_misses;
 	uint32_t pauses = (uint32_t)ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
 
@@ -242,7 +249,9 @@ wf_spin_more(struct wf_m *m)
 		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
 			return true;
 		if (wf_any_to_take()) {
-			m->spin_misses = (uint8_t)(misses + (misses < MISSES_MAX));
+			wf_gather_missed(wf_m_p(m), misses == 0, misses == MISSES_ENOUGH);
+			m->spin_misses =
+			    misses < MISSES_ENOUGH ? (uint8_t)(misses + 1) : MISSES_MAX;
 			if (m->spin_rounds < ROUNDS_MAX)
 				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
 			return true;
@@ -250,6 +259,7 @@ wf_spin_more(struct wf_m *m)
 	}
 	if (m->spin_rounds > 1)
 		m->spin_rounds--;
+	m->spin_misses = 0;
 	return false;
 }
 

@@ -97,6 +97,9 @@ pick_global(struct wf_m *m, struct wf_p *p)
 	if (batch.size > 0) { /* GLOBQ-2 */
 		wf_runq_put_batch(&p->runq, &batch);
 		CHECK(batch.size == 0); /* the local ring was empty */
+		/* Who looked while they were on their way has seen none. A spinner tells when it stops. */
+		if (!m->spinning && !wf_gather_keeps(p) && !WF_MUTANT(MUT_IDLE_BATCH_MUTE))
+			wf_submitted(m);
 	}
 	return g;
 }

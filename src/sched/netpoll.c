@@ -135,19 +135,19 @@ wf_netpoll_tick(struct wf_m *m)
 		wf_netpoll(m);
 }
 
-bool
+int64_t
 wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves)
 {
-	int64_t now;
+	int64_t now, left;
 
 	if (!wf_netpoll_unattended())
-		return false;
+		return ns;
 	now = os_now_ns();
-	if (is_stale(now, moves ? MOVES_NS : STALE_NS)) {
-		look(m, now + ns);
-		at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
-	} else {
-		os_sleep_ns(ns < STALE_NS ? ns : STALE_NS);
-	}
-	return true;
+	left =
+	    (int64_t)at_load_rlx(&last_ns) + (moves ? MOVES_NS : STALE_NS) - now; /* rlx: a hint */
+	if (left > 0)
+		return ns < left ? ns : left;
+	look(m, now + ns);
+	at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
+	return 0;
 }

@@ -12,14 +12,15 @@ int wf_netpoll_open(void);
 void wf_netpoll_joined(struct wf_m *m);
 
 /* After a break that a signal may have caused: set by init.c. */
-extern void (*wf_signal_hook)(struct wf_m *m);
+WF_EXTERN void (*wf_signal_hook)(struct wf_m *m);
 
 /* ---- for sched/ */
 bool wf_netpoll_unattended(void);     /* somebody waits, and nobody is in the kernel for it */
 bool wf_netpoll(struct wf_m *m);      /* a look without a wait; true: it woke some */
 void wf_netpoll_tick(struct wf_m *m); /* the same, if the last look is long ago */
-/* The monitor's sleep; false: it may do without. moves: goroutines have run in turn since it looked. */
-bool wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves);
+/* The monitor wants to sleep: here, if nobody else is, and then 0; else how long it may do so elsewhere.
+   moves: goroutines have run in turn since it looked. */
+int64_t wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves);
 /* Around what wf_poll_collect gave to one without a P: DEAD-1. */
 void wf_netpoll_begin(void);
 void wf_netpoll_end(struct wf_m *m, const struct wf_events *events);

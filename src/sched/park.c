@@ -7,13 +7,11 @@
  * fairness tick), does g0 run. The price is m->pending: what must happen to the goroutine that
  * was left, done by the one that arrives (PARK-2).
  */
+#include "sched/inplace.h"
 #include "sched/pin.h"
 #include "sched/save.h"
-#include "sched/switch.h"
 
 enum {
-	CHAIN_MAX = 64, /* runnext runs in a row before the rest of the queue gets its turn; the
-			   slice bounds them too, but only once the monitor has looked */
 	JOIN_TURNS = 8, /* fairness ticks of a P that runs children where their parents wait */
 };
 
@@ -42,80 +40,33 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	}
 }
 
-/* A goroutine has come back to its own stack: the thread may be another one. */
-WF_INLINE struct wf_m *
-resumed(struct wf_m *m, struct wf_g *g) /* SELF-1: m came with the switch */
+/* wf_requeue where the ring is full, or another queue is meant. */
+void
+wf_requeue_rare(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
-	wf_asan_arrive(g->san, NULL, NULL);
-	wf_arrived(m);
-	wf_tsan_acquire(g); /* what the waker did; pairs with wf_ready */
-	*m->errno_address = g->errno_saved;
-	return m;
-}
+	struct wf_glist over = {0};
 
-WF_INLINE struct wf_m *
-leave_for(struct wf_m *m, struct wf_g *g, struct wf_g *next)
-{
-	return next ? wf_switch_to_g(m, &g->sp, &g->san, next)
-		    : wf_switch_to_g0(m, &g->sp, &g->san);
+	if (g->flags & (WF_G_IDLE | WF_G_PINNED)) {
+		wf_submit(m, p, g, false);
+		return;
+	}
+	wf_runq_put(&p->runq, g, &over);
+	if (over.size > 0 ? !wf_overflow(p, &over) : wf_gather_keeps(p))
+		return;
+	wf_submitted(m);
 }
 
 /* The same for a goroutine that takes thread state along. */
-static WF_NOINLINE struct wf_m *
-leave_saving(struct wf_m *m, struct wf_g *g, struct wf_g *next)
+WF_NOINLINE struct wf_m *
+wf_leave_saving(struct wf_m *m, struct wf_g *g, struct wf_g *next)
 {
 	struct wf_saved state;
 
 	wf_save(g, &state);
 	m->blocking = false; /* its section goes on when it is back, wherever that is */
-	m = resumed(leave_for(m, g, next), g);
+	m = wf_resumed(wf_leave_for(m, g, next));
 	m->blocking = g->blocking > 0;
 	wf_restore(g, &state);
-	return m;
-}
-
-/* Leave g for the next goroutine or g0; returns when g runs again. */
-WF_INLINE struct wf_m *
-switch_away(struct wf_m *m, struct wf_g *g, enum wf_pending how, bool direct)
-{
-	struct wf_p *p = wf_m_p(m);
-	struct wf_g *next = direct ? wf_pick_direct(m, p) : NULL;
-
-	ASSERT(m->g == g && m->pending == WF_PEND_NONE);
-	m->pending = how;
-	m->pending_g = g;
-	g->errno_saved = (int16_t)*m->errno_address;
-	wf_tsan_release(g); /* for who drops it at the end of the run: wf_g_drop */
-	m->g = next;
-	if (next) {
-		wf_g_runs(next);
-		at_bump(&p->n_switches, 1); /* rlx: a counter */
-	}
-	if (unlikely(g->save))
-		return leave_saving(m, g, next);
-	return resumed(leave_for(m, g, next), g);
-}
-
-static struct wf_m *
-park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, const void *object)
-{
-	enum wf_pending how = WF_PEND_PARK;
-	struct wf_g *g = m->g;
-	struct wf_p *p = wf_m_p(m);
-
-	m->commit = commit;
-	m->commit_arg = arg;
-	g->reason = (uint8_t)why;
-	g->wait_on = object;
-	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
-	at_bump(&p->n_parks, 1);                                 /* rlx: a counter */
-	if (WF_MUTANT(MUT_PARK_COMMIT_EARLY)) {
-		wf_g_waits(g); /* a mutant: reachable before its context is saved */
-		commit(g, arg);
-		how = WF_PEND_NONE;
-	}
-	m = switch_away(m, g, how, true);
-	g->reason = WF_WAIT_NONE;
 	return m;
 }
 
@@ -158,7 +109,7 @@ wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, con
 {
 	if (unlikely(!m->g))
 		return park_thread(m, commit, arg, why, object);
-	return park(m, commit, arg, why, object);
+	return wf_park_here(m, commit, arg, why, object);
 }
 
 /* The fairness tick is due: may the newest child run all the same? Not if others have waited long
@@ -203,12 +154,12 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	g->wait_on = wg;
 	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
 	g->errno_saved = (int16_t)*m->errno_address;
-	wf_tsan_release(g); /* as in switch_away */
+	wf_tsan_release(g); /* as in wf_switch_away */
 	m->pending = WF_PEND_JOIN;
 	m->pending_g = g;
 	wf_g_runs(kid);
 	m->g = kid;
-	*mp = resumed(wf_call_kid(m, p, g, kid), g);
+	*mp = wf_resumed(wf_call_kid(m, p, g, kid));
 	return true;
 }
 
@@ -216,7 +167,7 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 struct wf_m *
 wf_yield(struct wf_m *m, enum wf_pending how)
 {
-	return switch_away(m, m->g, how, how == WF_PEND_YIELD);
+	return wf_switch_away(m, wf_m_p(m), how, how == WF_PEND_YIELD);
 }
 
 /* Of a P that keeps its work: those that have not begun go to its fork queue, as far as there is room. */
@@ -262,19 +213,6 @@ submit_apart(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	wf_submitted(m);
 }
 
-/* A G has been queued at p, the caller's; lone: there is no other. A lone G that this P keeps running
-   itself is not worth a thread: waking one takes longer. If it does stay, the monitor or a spinner
-   finds it, and the bit is cleared. */
-WF_INLINE void
-queued(struct wf_m *m, const struct wf_p *p, bool lone)
-{
-	/* rlx: heuristics; with one P, and that one ours, nobody can be idle */
-	if ((lone && at_load_rlx(&p->lone_local)) || wf_gather_keeps(p) ||
-	    at_load_rlx(&wf_sched.procs) == 1)
-		return;
-	wf_submitted(m);
-}
-
 /* A G that is RUNNABLE and in hand becomes findable; then somebody is woken if need be. */
 void
 wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
@@ -296,7 +234,7 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	if (unlikely(wf_sched.randomize) && next)
 		next = wf_rand64(&m->rand) & 1;
 	lone = wf_runq_len(&p->runq) == 0;
-	if (next && p->chain < CHAIN_MAX) {
+	if (next && p->chain < WF_CHAIN_MAX) {
 		lone &= wf_runq_put_next(&p->runq, g, &over);
 	} else {
 		p->chain = 0;
@@ -307,17 +245,8 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 		if (wf_overflow(p, &over) && !WF_MUTANT(MUT_GATHER_OVER_MUTE))
 			wf_submitted(m); /* GATH-1 */
 	} else {
-		queued(m, p, lone);
+		wf_queued(m, p, lone);
 	}
-}
-
-/* Does g go to p's runnext, and is there room? Then wf_submit has nothing to decide. */
-WF_INLINE bool
-is_plain_next(const struct wf_m *m, const struct wf_p *p, const struct wf_g *g)
-{
-	return likely(p && !(g->flags & (WF_G_THREAD | WF_G_CLASSES | WF_G_PINNED)) && !m->pinned &&
-		      p->chain < CHAIN_MAX && !at_load_rlx(&p->runq.next) && /* rlx: as above */
-		      !wf_sched.randomize);
 }
 
 void
@@ -325,17 +254,17 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 {
 	struct wf_p *p = wf_m_p(m);
 
-	wf_tsan_release(g);
-	wf_g_readied(g); /* PARK-3, CLAIM-2, GST-2: its CHECK finds a second waker */
-	wf_count(p, n_readies, 1);
-	if (is_plain_next(m, p, g)) {
-		wf_runq_fill_next(&p->runq, g);
-		queued(m, p, wf_runq_len(&p->runq) == 0);
-	} else if (g->flags & WF_G_THREAD) {
-		wf_note_wake(&container_of(g, struct wf_m, thread_g)->note);
-	} else {
-		wf_submit(m, p, g, true);
+	if (wf_is_plain_next(m, p, g)) {
+		wf_ready_next(m, p, g);
+		return;
 	}
+	wf_tsan_release(g);
+	wf_g_readied(g); /* as in wf_ready_next */
+	wf_count(p, n_readies, 1);
+	if (g->flags & WF_G_THREAD)
+		wf_note_wake(&container_of(g, struct wf_m, thread_g)->note);
+	else
+		wf_submit(m, p, g, true);
 }
 
 /* Nobody else could run here: then a yield need not leave its stack. */
@@ -361,12 +290,31 @@ wf_give_way(struct wf_m *m)
 	return m;
 }
 
-WF_EXPORT void
-weft_yield(void)
+static WF_NOINLINE void
+yield_to_next(struct wf_m *m)
+{
+	wf_leave(wf_switch_away(m, wf_m_p(m), WF_PEND_YIELD, true));
+}
+
+static WF_NOINLINE void
+yield(void)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
 
 	if (m)
+		wf_leave(wf_give_way(m));
+}
+
+WF_EXPORT void
+weft_yield(void)
+{
+	struct wf_m *m = wf_m();
+
+	if (unlikely(!wf_enter_at_once(m)))
+		yield();
+	else if (likely(wf_runq_len(&wf_m_p(m)->runq) > 0))
+		yield_to_next(m); /* somebody waits here */
+	else
 		wf_leave(wf_give_way(m));
 }
 

@@ -35,7 +35,7 @@ void wf_learn_joins(struct wf_g *g, uint32_t few);
 /* Are goroutines started at a place soon waited for? Learned. By a hash, and not in the site itself:
    that may be gone, with its library, before its goroutine waits. */
 enum { WF_JOINS = 1024 };
-extern wf_a8 wf_joins[WF_JOINS];
+WF_EXTERN wf_a8 wf_joins[WF_JOINS];
 
 WF_INLINE wf_a8 *
 wf_joins_of(const struct weft_site *site)

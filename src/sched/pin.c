@@ -33,7 +33,6 @@
 #include <errno.h>
 
 enum {
-	CHAIN_MAX = 64, /* as for runnext: see park.c */
 #ifdef WF_TINY
 	ROUND_PAUSES = 1,
 	ROUNDS_MAX = 1,
@@ -84,7 +83,7 @@ wf_pin_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	}
 	wf_globq_put(&wf_pinq, g);
 	if (p && next) {
-		if (p->chain < CHAIN_MAX) {
+		if (p->chain < WF_CHAIN_MAX) {
 			p->chain++;
 			p->fair = 0;
 			p->pin_turn = true;

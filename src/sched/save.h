@@ -27,8 +27,8 @@ struct wf_saved {
 	int n_locks;
 };
 
-extern void (*wf_save_locks_hook)(struct wf_g *g, struct wf_saved *s);
-extern void (*wf_restore_locks_hook)(const struct wf_saved *s);
+WF_EXTERN void (*wf_save_locks_hook)(struct wf_g *g, struct wf_saved *s);
+WF_EXTERN void (*wf_restore_locks_hook)(const struct wf_saved *s);
 
 void wf_save(struct wf_g *g, struct wf_saved *s);          /* about to leave the thread */
 void wf_restore(const struct wf_g *g, struct wf_saved *s); /* on a thread again */

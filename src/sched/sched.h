@@ -8,24 +8,29 @@
 #include "sched/spawn.h"
 #include "sched/timers.h"
 
+/* Runnext runs in a row before the rest of the queue gets its turn; the slice bounds them too, but only
+   once the monitor has looked. */
+enum { WF_CHAIN_MAX = 64 };
+
 /* spawn.c: birth and death */
 void wf_g_main(void *m);                        /* first-run trampoline */
 void wf_g_bury(struct wf_m *m, struct wf_g *g); /* stack and G go back; off its stack */
 struct wf_m *wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid);
 void wf_g_drop(struct wf_m *m, struct wf_g *g);
 struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
-extern uint8_t wf_default_class;
-extern wf_aptr wf_sites; /* struct weft_site: those whose stack use is known */
-extern void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
-extern int (*wf_member_call_hook)(struct wf_g *g);
-extern void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
-extern void (*wf_scope_exit_hook)(struct wf_g *g);
-extern int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
-extern void (*wf_locals_free_hook)(struct wf_locals *l);
-extern void (*wf_main_done_hook)(int rc);
+WF_EXTERN uint8_t wf_default_class;
+WF_EXTERN wf_aptr wf_sites; /* struct weft_site: those whose stack use is known */
+WF_EXTERN void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+WF_EXTERN int (*wf_member_call_hook)(struct wf_g *g);
+WF_EXTERN void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
+WF_EXTERN void (*wf_scope_exit_hook)(struct wf_g *g);
+WF_EXTERN int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
+WF_EXTERN void (*wf_locals_free_hook)(struct wf_locals *l);
+WF_EXTERN void (*wf_main_done_hook)(int rc);
 
 /* park.c: the switch and what follows it */
 void wf_arrived_rare(struct wf_m *m, enum wf_pending what);
+void wf_requeue_rare(struct wf_m *m, struct wf_p *p, struct wf_g *g);
 bool wf_overflow(struct wf_p *p, struct wf_glist *over); /* a full ring's half goes elsewhere */
 struct wf_m *wf_yield(struct wf_m *m, enum wf_pending how);
 void wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
@@ -58,7 +63,7 @@ bool wf_spared(const struct wf_p *p); /* what runs there is not disturbed for ur
 void wf_urgent_flush(struct wf_glist *l);
 bool wf_idle_age(struct wf_m *m, int64_t now); /* the monitor */
 void wf_idle_age_later(int64_t now);
-extern wf_a64 wf_n_aged; /* goroutines of the idle class that got a turn by age */
+WF_EXTERN wf_a64 wf_n_aged; /* goroutines of the idle class that got a turn by age */
 
 /* idle.c: spinning, idle Ps, wake-ups */
 void wf_idle_put(struct wf_p *p);
@@ -129,8 +134,8 @@ void wf_monitor_stop(void);
 void wf_monitor_wake(void);
 void wf_monitor_hurry(void); /* a look soon, please */
 /* Traces and lints; NULL: none. By the monitor before it sleeps; how long it shall: at most delay. */
-extern int64_t (*wf_watch_hook)(int64_t delay);
-extern void (*wf_retaken_hook)(struct wf_m *m); /* the monitor has taken the P of m */
+WF_EXTERN int64_t (*wf_watch_hook)(int64_t delay);
+WF_EXTERN void (*wf_retaken_hook)(struct wf_m *m); /* the monitor has taken the P of m */
 
 /* deadlock.c */
 bool wf_deadlock_suspected(void);           /* sched.lock held; an M has just become idle */

@@ -12,9 +12,9 @@
 #include "core/gclaim.h"
 #include "core/gpool.h"
 #include "core/wgword.h"
+#include "sched/inplace.h"
 #include "sched/pin.h"
 #include "sched/save.h"
-#include "sched/switch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,17 +35,21 @@ int (*wf_locals_copy_hook)(struct wf_locals *from, struct wf_locals **to);
 void (*wf_locals_free_hook)(struct wf_locals *l);
 void (*wf_main_done_hook)(int rc);
 
-static int64_t
+static WF_NOINLINE void
+fetch_ids(struct wf_cache *c, uint64_t run)
+{
+	c->id_next = (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
+	c->id_end = c->id_next + ID_BATCH;
+	c->id_run = run;
+}
+
+WF_INLINE int64_t
 next_id(struct wf_cache *c)
 {
 	uint64_t run = at_load_rlx(&wf_sched.run); /* rlx: set before anybody runs */
 
-	if (unlikely(c->id_next == c->id_end || c->id_run != run)) {
-		c->id_next =
-		    (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
-		c->id_end = c->id_next + ID_BATCH;
-		c->id_run = run;
-	}
+	if (unlikely(c->id_next == c->id_end || c->id_run != run))
+		fetch_ids(c, run);
 	return c->id_next++;
 }
 
@@ -108,9 +112,31 @@ wf_learn_joins(struct wf_g *g, uint32_t few)
 	g->kids = 0;
 }
 
-int64_t
-wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
-	 const void *arg, size_t bytes, unsigned flags)
+/* wf_submit for a goroutine that has just been made, if there is room for it. */
+WF_INLINE void
+submit(struct wf_m *m, struct wf_p *p, struct wf_g *g)
+{
+	uint32_t n = p ? wf_runq_fill(&p->runq) : WF_RUNQ_SIZE;
+
+	if (unlikely(n >= WF_RUNQ_SIZE || m->pinned || (g->flags & WF_G_CLASSES))) {
+		wf_submit(m, p, g, false);
+		return;
+	}
+	p->chain = 0;
+	if (wf_is_quiet(p)) {
+		wf_runq_put_room(&p->runq, g);
+	} else if (n < WF_BESIDE) {
+		wf_runq_put_room(&p->runq, g);
+		/* rlx: only thieves change it */
+		wf_queued(m, p, n == 0 && at_load_rlx(&p->runq.next) == NULL);
+	} else if (!wf_runq_put_beside(&p->runq, g)) { /* IDLE-5 */
+		wf_submitted(m);
+	}
+}
+
+WF_INLINE int64_t
+spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
+      const void *arg, size_t bytes, unsigned flags)
 {
 	struct wf_p *p = wf_m_p(m);
 	struct wf_cache *c = wf_cache_of(m);
@@ -147,12 +173,9 @@ wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, s
 	int64_t id = g->id; /* it may be over before we return */
 	/* SPAWN-1 */
 	if (p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
-	    wf_forkq_push(&p->forkq, g)) {
-		if (!wf_gather_keeps(p))
-			wf_submitted(m);
-	} else {
-		wf_submit(m, p, g, false);
-	}
+	    wf_submit_fork(m, p, g))
+		return id;
+	submit(m, p, g);
 	return id;
 
 out_stack:
@@ -164,9 +187,16 @@ out_g:
 	return rc;
 }
 
+int64_t
+wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
+	 const void *arg, size_t bytes, unsigned flags)
+{
+	return spawn(m, site, attr, wg, arg, bytes, flags);
+}
+
 /* The stack, if any, and the G go back. Not on that stack; m may be without a P. */
-void
-wf_g_bury(struct wf_m *m, struct wf_g *g)
+WF_INLINE void
+bury(struct wf_m *m, struct wf_g *g)
 {
 	struct wf_cache *c = wf_cache_of(m);
 
@@ -190,6 +220,12 @@ wf_g_bury(struct wf_m *m, struct wf_g *g)
 	wf_gpool_put(c, g);
 }
 
+void
+wf_g_bury(struct wf_m *m, struct wf_g *g)
+{
+	bury(m, g);
+}
+
 static void
 list_site(struct weft_site *site)
 {
@@ -200,16 +236,12 @@ list_site(struct weft_site *site)
 	while (!at_cas_acqrel(&wf_sites, &head, (void *)site)); /* acqrel: publishes next_ */
 }
 
-/* How deep did it go? Sampled: asking the kernel costs more than a goroutine. */
-static void
+/* How deep did it go? Asking the kernel costs more than a goroutine. */
+static WF_NOINLINE void
 measure_stack(struct wf_p *p, struct wf_g *g)
 {
 	size_t used;
 
-	if (likely(p->stack_sample > 0 && g->site->stack_used_ > 0)) {
-		p->stack_sample--;
-		return;
-	}
 	p->stack_sample = SAMPLE_EVERY;
 	used = wf_stack_used(g->stack, g->stack_class);
 	/* acqrel: the first one to measure a site lists it */
@@ -219,8 +251,26 @@ measure_stack(struct wf_p *p, struct wf_g *g)
 		list_site(g->site);
 }
 
+static WF_COLD void
+overrun(const struct wf_g *g)
+{
+	wf_fatal("stack overflow in goroutine %lld (%s): its stack of %zu bytes was overrun. "
+		 "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
+		 (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
+		 4 * wf_stack_bytes(g->stack_class));
+}
+
+static WF_NOINLINE void
+end_saving(struct wf_m *m, struct wf_g *g)
+{
+	struct wf_saved state;
+
+	wf_save(g, &state); /* leaves the thread with the default */
+	wf_blocking_ends(m, g);
+}
+
 /* The running goroutine is over: everybody is told. Its stack is still in use. */
-static void
+WF_INLINE void
 finish(struct wf_m *m, struct wf_g *g, int rc)
 {
 	struct wf_p *p = wf_m_p(m);
@@ -236,19 +286,14 @@ finish(struct wf_m *m, struct wf_g *g, int rc)
 		wf_member_done_hook(m, g, rc);
 	else if (g->wg)
 		wf_wg_done_hook(m, g->wg);
-	if (unlikely(!wf_stack_canary_intact(g->stack, g->stack_class)))
-		wf_fatal(
-		    "stack overflow in goroutine %lld (%s): its stack of %zu bytes was overrun. "
-		    "Give it more with weft_go_with(WEFT_ATTR(.stack_bytes = %zu), ...)",
-		    (long long)g->id, g->site->name, wf_stack_bytes(g->stack_class),
-		    4 * wf_stack_bytes(g->stack_class));
-	if (unlikely(g->save)) {
-		struct wf_saved state;
-
-		wf_save(g, &state); /* leaves the thread with the default */
-		wf_blocking_ends(m, g);
-	}
-	measure_stack(p, g);
+	if (unlikely(!wf_stack_intact(g->stack, g->stack_class)))
+		overrun(g);
+	if (unlikely(g->save))
+		end_saving(m, g);
+	if (unlikely(p->stack_sample == 0 || g->site->stack_used_ == 0))
+		measure_stack(p, g);
+	else
+		p->stack_sample--;
 	wf_g_dies(g);
 }
 
@@ -282,7 +327,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		    next->stack_class == g->stack_class) {
 			next->stack = g->stack;
 			g->stack = NULL;
-			wf_g_bury(m, g);
+			bury(m, g);
 			return m;
 		}
 	}
@@ -408,7 +453,7 @@ weft_spawn(struct weft_site *site, const struct weft_attr *attr, struct weft_wg 
 
 	if (unlikely(!m))
 		return -ENOTSUP;
-	id = wf_spawn(m, site, attr, wg, arg, bytes, 0);
+	id = spawn(m, site, attr, wg, arg, bytes, 0);
 	wf_leave(m);
 	return id;
 }

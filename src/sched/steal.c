@@ -145,9 +145,9 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 static bool
 lone_local(const struct wf_p *p)
 {
-	/* rlx: a heuristic; a G that comes meanwhile has its own submitter */
-	return wf_runq_len(&p->runq) == 0 && wf_forkq_empty(&p->forkq) &&
-	       at_load_rlx(&p->lone_local);
+	/* rlx: a heuristic */
+	return at_load_rlx(&p->lone_local) && wf_runq_ring_empty(&p->runq) &&
+	       wf_forkq_empty(&p->forkq);
 }
 
 static bool

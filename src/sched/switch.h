@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switch.h: leave one context, arrive in another, and tell the sanitizers. Only park.c, spawn.c
- * and loop.c switch.
+ * switch.h: leave one context, arrive in another, and tell the sanitizers. Only inplace.h, park.c,
+ * spawn.c and loop.c switch.
  */
 #ifndef WF_SCHED_SWITCH_H
 #define WF_SCHED_SWITCH_H
@@ -70,16 +70,14 @@ wf_pick_direct(struct wf_m *m, struct wf_p *p)
 WF_INLINE void
 wf_requeue(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
-	struct wf_glist over = {0};
-
-	if (unlikely(g->flags & (WF_G_IDLE | WF_G_PINNED))) {
-		wf_submit(m, p, g, false);
+	if (unlikely((g->flags & (WF_G_IDLE | WF_G_PINNED)) ||
+		     wf_runq_fill(&p->runq) >= WF_RUNQ_SIZE)) {
+		wf_requeue_rare(m, p, g);
 		return;
 	}
-	wf_runq_put(&p->runq, g, &over);
-	if (over.size > 0 ? !wf_overflow(p, &over) : wf_gather_keeps(p))
-		return;
-	if (at_load_rlx(&wf_sched.procs) > 1) /* rlx: as in wf_submitted */
+	if (wf_is_quiet(p))
+		wf_runq_put_room(&p->runq, g);
+	else if (!wf_runq_put_beside(&p->runq, g)) /* IDLE-5 */
 		wf_submitted(m);
 }
 
@@ -93,6 +91,9 @@ wf_arrived(struct wf_m *m)
 	if (what == WF_PEND_YIELD) {
 		wf_g_yielded(m->pending_g); /* GST-1 */
 		wf_requeue(m, wf_m_p(m), m->pending_g);
+	} else if (what == WF_PEND_BIASED) {
+		wf_g_waits(m->pending_g);                /* PARK-1 */
+		at_store_rel(&wf_m_p(m)->in_chan, NULL); /* rel: as in wf_chan_unlock; CHAN-6 */
 	} else if (what == WF_PEND_PARK) {
 		struct wf_g *g = m->pending_g;
 

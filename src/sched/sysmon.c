@@ -28,7 +28,13 @@
 static const int64_t TRIM_NS =
     INT64_C(2000000000); /* a stack unused for this long gives its pages back */
 static const int64_t LOOK_MIN_NS = 50000, LOOK_MAX_NS = 10000000;
-static const int64_t WATCH_NS = INT64_C(10000000000);
+/* When a hidden deadlock is looked for: soon, and then less and less often. */
+#ifdef WF_SIM
+static const int64_t WATCH_FIRST_NS = INT64_C(2000000000); /* not in place of those who have to */
+#else
+static const int64_t WATCH_FIRST_NS = 10000000;
+#endif
+static const int64_t WATCH_SOON_NS = 200000000, WATCH_NS = INT64_C(30000000000);
 static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see nap */
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
@@ -58,7 +64,7 @@ static struct {
 	int64_t seen;
 	int64_t marked; /* see give_back */
 	bool trims, trimmed;
-	int64_t busy_ns;            /* the last look that found that somebody had run */
+	int64_t trim_ns;            /* when the Ps' caches were emptied last */
 	int64_t watch_at, watch_ns; /* see watch_for_deadlock */
 	uint32_t still;             /* looks since then */
 	bool said_full;
@@ -260,11 +266,17 @@ wake_for_waiting_work(void)
 	mon.still++;
 	for (uint32_t i = 0; i < at_load_rlx(&wf_sched.procs); i++) /* rlx: a heuristic */
 		waits |= stands_still(wf_sched.allp[i]);
+	if (waits)
+		fence_seq(); /* kept no more, before the look: as a submitter, GATH-1 */
 	/* rlx: looked at again soon */
 	if (at_load_rlx(&wf_sched.stopping) || at_load_rlx(&wf_sched.nmspinning) != 0 ||
-	    (!waits && !wf_any_to_take()) ||
-	    !wf_idle_any()) /* this opens doors, so it comes last */
+	    (!waits && !wf_any_to_take()))
 		return false;
+	if (!wf_idle_any()) { /* this opens doors, so it comes last */
+		if (waits)
+			wf_submitted(mon.m); /* who drops a P is to look */
+		return false;
+	}
 	wf_wake_one(mon.m);
 	/* rlx: a hint. Without threads it tries now and then only. */
 	return !at_load_rlx(&wf_sched.starved);
@@ -323,9 +335,8 @@ sleeps_for(int64_t ns)
 {
 	uint64_t futexes = 0;
 
-	if (wf_netpoll_nap(mon.m, ns, mon.still == 0))
-		return false;
-	return wf_note_sleep(&mon.hurry, ns, &futexes);
+	ns = wf_netpoll_nap(mon.m, ns, mon.still == 0);
+	return ns > 0 && wf_note_sleep(&mon.hurry, ns, &futexes);
 }
 
 /* Between two looks. True: it was cut short, for somebody is in a hurry. */
@@ -335,7 +346,8 @@ nap(int64_t ns)
 	uint64_t futexes = 0;
 
 	if (ns < NAP_NS) {
-		if (!wf_netpoll_nap(mon.m, ns, mon.still == 0))
+		ns = wf_netpoll_nap(mon.m, ns, mon.still == 0);
+		if (ns > 0)
 			os_sleep_ns(ns);
 		return false;
 	}
@@ -364,7 +376,7 @@ wf_monitor_hurry(void)
 	}
 }
 
-/* Nothing has happened for seconds: what the Ps keep for the next burst goes where it can cool. */
+/* Nothing happens: what the Ps keep for the next burst goes where it can cool. */
 static void
 trim(void)
 {
@@ -389,32 +401,37 @@ give_back(int64_t now)
 }
 
 /* A thread of the program on its way out may have hidden a deadlock when the last M went to sleep: it
-   is looked for again, less and less often. */
+   is looked for again before the monitor rests, and later. */
 static void
 watch_for_deadlock(int64_t now)
 {
 	if (now < mon.watch_at || !all_idle())
 		return;
 	mon.watch_at = now + mon.watch_ns;
-	mon.watch_ns *= 2;
+	mon.watch_ns = mon.watch_ns < WATCH_NS ? WATCH_NS : 2 * mon.watch_ns;
 	wf_lock(&wf_sched.lock);
 	wf_m_unlock_and_check();
 }
 
-/* All Ps are idle, and nobody has run for a while. True: somebody took a P while it slept. */
+/* All Ps are idle, and nobody has run for a while. True: somebody took a P while it slept. A wake-up
+   only for what is worth one: it costs more than all that is done here. */
 static bool
 rest(int64_t now)
 {
-	if (now - mon.busy_ns < TRIM_NS)
-		return deep_sleep(mon.busy_ns + TRIM_NS - now);
-	if (!mon.trimmed)
+	int64_t limit = INT64_MAX, watch = mon.watch_at > now ? mon.watch_at - now : LOOK_MAX_NS;
+
+	if (!mon.trimmed && now - mon.trim_ns >= TRIM_NS) {
 		trim();
-	mon.trimmed = true;
-	if (mon.trims)
-		return deep_sleep(LOOK_MAX_NS);
-	if (wf_stack_warm())
-		return deep_sleep(TRIM_NS);
-	return deep_sleep(mon.watch_at > now ? mon.watch_at - now : LOOK_MAX_NS);
+		mon.trim_ns = now;
+		mon.trimmed = true;
+	}
+	if (!mon.trimmed) /* not after each of many short rests */
+		limit = mon.trim_ns + TRIM_NS - now;
+	else if (mon.trims)
+		limit = LOOK_MAX_NS;
+	else if (wf_stack_warm())
+		limit = TRIM_NS;
+	return deep_sleep(limit < watch ? limit : watch);
 }
 
 /* Of Ps whose holders compute, when nobody attends. It is not at rest: a timer may have a channel. */
@@ -444,10 +461,9 @@ until_timer(int64_t delay)
 static void
 begin_busy(int64_t now)
 {
-	mon.busy_ns = now;
 	mon.trimmed = false;
-	mon.watch_at = now + TRIM_NS; /* when it is awake all the same: see rest */
-	mon.watch_ns = WATCH_NS;
+	mon.watch_at = now + WATCH_FIRST_NS; /* when it is awake all the same */
+	mon.watch_ns = WATCH_SOON_NS;
 }
 
 static bool

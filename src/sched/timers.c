@@ -41,11 +41,6 @@ enum { NOBODY = WF_ATTEND_NOBODY, AWAKE = 1 };
 
 static const int64_t OVERDUE_NS = 300000; /* the holder of the P, or who attends, had its chance */
 static const int64_t SLACK_NS = 250000;   /* a wake-up costs as much as ten sleepers */
-#ifdef WF_TINY
-enum { MANY = 1 };
-#else
-enum { MANY = 5 }; /* within the slack: worth waiting for */
-#endif
 
 static struct wf_heap orphans = {
     .lock = WF_LOCK_INIT(WF_RANK_TIMER), .ownerless = true, .door.state.v = WF_DOOR_OPEN};
@@ -292,16 +287,16 @@ wf_attend_take(void)
 	return m;
 }
 
-/* Several are due by then. */
+/* Several of one heap are due by then. */
 static bool
 are_many(int64_t then)
 {
-	uint32_t n = 0;
 	struct wf_heap *h;
 
 	for (uint32_t i = 0; (h = next_heap(&i));)
-		n += wf_heap_due_by(h, then);
-	return n >= MANY;
+		if (wf_heap_many_by(h, then))
+			return true;
+	return false;
 }
 
 /* Nothing will be due before `nearest`: for who arms a timer, it sleeps until then. */

@@ -18,9 +18,9 @@ void wf_timers_sleep_by(struct wf_m *m, struct wf_g *g, int64_t when);
 void wf_timers_armed(struct wf_m *m, int64_t when);
 
 /* What fired, by who runs it: set by init.c. */
-extern void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, int64_t when,
-				  uint64_t number);
-extern void (*wf_timer_gone_hook)(struct wf_timer_object *o); /* nobody has it any more */
+WF_EXTERN void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, int64_t when,
+				     uint64_t number);
+WF_EXTERN void (*wf_timer_gone_hook)(struct wf_timer_object *o); /* nobody has it any more */
 
 /* ---- for sched/ and the end of a run */
 enum { WF_ATTEND_NOBODY = 0 };                         /* sched.attend_until */

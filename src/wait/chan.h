@@ -27,6 +27,8 @@
  *         waits in a closed channel.
  * CHAN-5: BIASED is set under LOCKED, and unset by the CAS of the one that marked the owner, when
  *         the owner is out. While it is set nobody but the owner changes the word otherwise.
+ * CHAN-6: who waits under the bias is in line, and the word says so, before it leaves its stack; the
+ *         owner is out only when its context is saved and its status WAITING (PARK-1).
  */
 #ifndef WF_WAIT_CHAN_H
 #define WF_WAIT_CHAN_H
@@ -48,24 +50,27 @@ enum {
 #define WF_ALL_CHANS ((void *)1) /* in_chan: any that is biased to this P */
 
 struct wf_chan {
+	/* a line: all that a channel without a ring needs */
 	union {
-		const char *where; /* it was made, "file:line", or NULL; const */
+		size_t elem_bytes; /* const */
 		struct wf_limbo limbo;
 	};
 	wf_a64 state;
 	wf_aptr owner; /* while biased: a P; + 1 when its bias is being taken away */
-	/* const */
-	uint64_t cap;
-	size_t elem_bytes;
-	struct weft_timer *timer;  /* that sends here, or NULL: see time.c */
-	struct wf_sigchan *signal; /* that comes here, or NULL: see sigchan.c */
+	uint64_t cap;  /* const */
+	struct wf_waitlist recvs, sends; /* CHAN-1 */
+
 	/* CHAN-1 */
 	uint64_t recv_at, send_at; /* places in the ring */
-	struct wf_waitlist recvs, sends;
 	struct wf_p *last_p;       /* who had LOCKED last ... */
 	uint32_t streak, patience; /* ... how often in a row, and when that earns the bias */
+	/* const */
+	const char *where;         /* it was made, "file:line", or NULL */
+	struct weft_timer *timer;  /* that sends here, or NULL: see time.c */
+	struct wf_sigchan *signal; /* that comes here, or NULL: see sigchan.c */
 	char ring[] WF_ALIGNED(16);
 };
+_Static_assert(offsetof(struct wf_chan, recv_at) == 64, "the first fields are one line");
 
 /* A wait for one channel, on the stack of the one that waits; g->wait_on for WF_WAIT_SEND and
    WF_WAIT_RECV. */
@@ -112,16 +117,24 @@ wf_case_is_chan(const struct weft_case *c)
 
 uint64_t wf_chan_lock_shared(struct wf_p *p, struct wf_chan *ch);
 
+/* How many uses in a row earn the bias of a new channel. */
+uint32_t wf_chan_patience(void);
+
+/* By the holder of p: is the channel held by p's bias? If not, wf_chan_lock_shared is next. */
+WF_INLINE bool
+wf_chan_is_mine(struct wf_p *p, struct wf_chan *ch)
+{
+	at_store_rlx(&p->in_chan, ch);       /* rlx: ordered by light_barrier, as in wf_enter */
+	light_barrier();                     /* pairs with the membarrier in unbias */
+	return at_load_rlx(&ch->owner) == p; /* rlx: only we make it p */
+}
+
 /* p: the caller's, or NULL. Returns the state, without LOCKED. */
 WF_INLINE uint64_t
 wf_chan_lock(struct wf_p *p, struct wf_chan *ch)
 {
-	if (likely(p != NULL)) {
-		at_store_rlx(&p->in_chan, ch); /* rlx: ordered by light_barrier, as in wf_enter */
-		light_barrier();               /* pairs with the membarrier in unbias */
-		if (likely(at_load_rlx(&ch->owner) == p)) /* rlx: only we make it p */
-			return at_load_rlx(&ch->state);   /* rlx: CHAN-5, ours alone */
-	}
+	if (likely(p != NULL && wf_chan_is_mine(p, ch)))
+		return at_load_rlx(&ch->state); /* rlx: CHAN-5, ours alone */
 	return wf_chan_lock_shared(p, ch);
 }
 
@@ -131,10 +144,17 @@ wf_chan_unlock(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 {
 	ASSERT(!(s & WF_CH_LOCKED));
 	at_store_rel(&ch->state, s + WF_CH_VERSION); /* rel: publishes the section */
-	if (likely(p != NULL)) {
-		at_bump(&p->n_uses, 1);          /* rlx: a counter */
+	if (likely(p != NULL))
 		at_store_rel(&p->in_chan, NULL); /* rel: the section, to who takes the bias away */
-	}
+}
+
+/* p: as above. An operation was done, and that of the peer, if any, with it. Gathering compares how many
+   are done in a time, and not what they take. */
+WF_INLINE void
+wf_chan_count(struct wf_p *p, const struct wf_waiter *peer)
+{
+	if (likely(p != NULL))
+		at_bump(&p->n_uses, peer ? 2 : 1); /* rlx: a counter */
 }
 
 WF_INLINE uint64_t
@@ -163,6 +183,17 @@ wf_chan_can(const struct wf_chan *ch, uint64_t s, bool sends)
 }
 
 /* ---- channel locked with state *s: CHAN-1 */
+
+/* Not for long, but while it lasts a freed channel can tell. */
+static inline void
+wf_chan_check(const struct wf_chan *ch, uint64_t s)
+{
+	if (unlikely(s & WF_CH_FREED))
+		wf_fatal(
+		    "use of a channel after weft_free. Free a channel when all who use it have "
+		    "ended, for instance after the end of their group (it is at %p)",
+		    (const void *)ch);
+}
 
 /* What an operation did; *peer, if any, is to be readied after the unlock. WF_PENDING: it has
    to wait, and nothing was done. */

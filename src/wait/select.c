@@ -27,6 +27,7 @@
 #include "wait/chan.h"
 #include "base/rand.h"
 #include "sched/gather.h"
+#include "wait/atonce.h"
 #include "wait/selfd.h"
 
 #include <errno.h>
@@ -295,10 +296,9 @@ may_let_go_first(const struct wf_m *m, const struct wf_select *sel)
 	if (!p || p->select_readied == 0 || p->select_turn != at_load_rlx(&p->n_switches))
 		return false;
 	if (wf_runq_len(&p->runq) + (at_load_rlx(&p->runq.next) != NULL) != p->select_readied)
-		return false;                                        /* rlx: as above */
-	if (at_load_rlx(&wf_sched.procs) > 1 && !wf_gather_keeps(p)) /* rlx: as above */
-		return false;
-	return !sel->heap && !m->pinned && !(m->g->flags & (WF_G_CLASSES | WF_G_PINNED));
+		return false; /* rlx: as above */
+	return wf_is_quiet(p) && !sel->heap && !m->pinned &&
+	       !(m->g->flags & (WF_G_CLASSES | WF_G_PINNED));
 }
 
 /* One case under its own lock: its index, or WF_PENDING if it was not ready after all. */
@@ -310,6 +310,8 @@ try_one(struct wf_m *m, struct weft_case *cases, int i)
 	uint64_t s = wf_chan_lock(wf_m_p(m), ch);
 	int rc = do_case(&cases[i], &s, &peer);
 
+	if (likely(rc != WF_PENDING))
+		wf_chan_count(wf_m_p(m), peer);
 	wf_chan_unlock(wf_m_p(m), ch, s); /* CHAN-2 */
 	if (peer) {
 		wf_ready(m, peer->g);
@@ -334,6 +336,7 @@ try_locked(struct wf_m *m, struct wf_select *sel)
 
 		at_store_rlx(&ch->state, s + WF_CH_VERSION); /* rlx: published by the unlock */
 		if (rc != WF_PENDING) {
+			wf_chan_count(sel->p, peer);
 			unlock_all(sel);
 			if (peer)
 				wf_ready(m, peer->g);
@@ -517,18 +520,28 @@ sleep_only(struct wf_m **m, struct wf_select *sel)
 	return rc < 0 ? rc : sel->after;
 }
 
-/* In the runtime. In the frame of its caller: see operate in chan.c. */
+/* A case that is ready at once, or WF_PENDING. */
+static int
+try_any(struct wf_m *m, struct wf_select *sel)
+{
+	int rc = sel->fds > 0 ? try_fds(m, sel) : WF_PENDING;
+
+	for (int i; rc == WF_PENDING && (i = pick_ready(m, sel->cases, sel->n)) >= 0;)
+		rc = try_one(m, sel->cases, i);
+	return rc;
+}
+
+/* In the runtime. In the frame of its caller: see await in chan.c. looked: nothing was ready just now. */
 WF_INLINE int
-select_cases(struct wf_m **m, struct wf_select *sel)
+select_cases(struct wf_m **m, struct wf_select *sel, bool looked)
 {
 	int rc;
 
 	do {
-		rc = sel->fds > 0 ? try_fds(*m, sel) : WF_PENDING;
-		for (int i; rc == WF_PENDING && (i = pick_ready(*m, sel->cases, sel->n)) >= 0;)
-			rc = try_one(*m, sel->cases, i);
+		rc = looked ? WF_PENDING : try_any(*m, sel);
 		if (rc != WF_PENDING)
 			return rc;
+		looked = false;
 		if (is_due(sel)) /* SEL-6 */
 			return sel->after;
 		if (sel->otherwise >= 0)
@@ -559,7 +572,7 @@ surveyed(struct wf_select *sel, int rc)
 	if (sel->fds > 0 && rc == 0)
 		rc = wf_select_begin_fds(&m, sel);
 	if (likely(rc == 0)) {
-		rc = select_cases(&m, sel);
+		rc = select_cases(&m, sel, false);
 		if (sel->fds > 0)
 			wf_select_end_fds(&m, sel);
 	}
@@ -593,8 +606,8 @@ select_more(struct wf_select *sel, int rc)
 	return rc;
 }
 
-WF_EXPORT int
-weft_selectv(struct weft_case *cases, int n)
+static WF_NOINLINE int
+select_any(struct weft_case *cases, int n)
 {
 	struct wf_place few[FEW];
 	struct wf_select sel = {
@@ -604,4 +617,78 @@ weft_selectv(struct weft_case *cases, int n)
 	if (likely(n <= FEW || rc < 0))
 		return surveyed(&sel, rc);
 	return n <= MANY ? select_many(&sel, rc) : select_more(&sel, rc);
+}
+
+/* In the runtime; a few cases, all with channels. looked: as above. */
+static WF_NOINLINE int
+select_entered(struct wf_m *m, struct weft_case *cases, int n, bool looked)
+{
+	struct wf_place few[FEW];
+	struct wf_select sel = {.cases = cases,
+				.places = few,
+				.n = n,
+				.chans = n,
+				.otherwise = -1,
+				.after = -1,
+				.until = WF_NEVER};
+	int rc = select_cases(&m, &sel, looked);
+
+	wf_leave(m);
+	return rc;
+}
+
+static WF_NOINLINE int
+submitted(struct wf_m *m, struct weft_case *cases, int i)
+{
+	wf_submitted(m);
+	wf_leave(m);
+	return fired(cases, i, cases[i].kind_ == WEFT_CASE_RECV);
+}
+
+/* Somebody waits on the other side of a case, in a channel of the P's bias: that is all here, see
+   atonce.h. */
+WF_INLINE int
+select_at_once(struct wf_m *m, struct wf_p *p, struct weft_case *cases, int n, int i)
+{
+	struct weft_case *c = &cases[i];
+	struct wf_chan *ch = c->chan_;
+	bool sends = c->kind_ == WEFT_CASE_SEND, wake;
+	uint64_t s;
+
+	if (likely(wf_chan_is_mine(p, ch))) {
+		s = at_load_rlx(&ch->state); /* rlx: CHAN-5, ours alone */
+		if (likely((s & (sends ? WF_CH_RECVS : WF_CH_SENDS)) && !(s & WF_CH_CLOSED) &&
+			   wf_chan_of_words(ch) && c->elem_ &&
+			   wf_chan_hand_over(m, p, ch, s, c->elem_, sends, &wake))) {
+			count_readied(p);
+			if (unlikely(wake))
+				return submitted(m, cases, i);
+			ASSERT(!m->blocking);       /* in a section the lease is another one */
+			at_store_rel(&m->in_rt, 0); /* rel: as in wf_leave; LEASE-4 */
+			return fired(cases, i, !sends);
+		}
+	}
+	at_store_rel(&p->in_chan, NULL); /* rel: nothing was done in there */
+	return select_entered(m, cases, n, false);
+}
+
+WF_EXPORT int
+weft_selectv(struct weft_case *cases, int n)
+{
+	struct wf_m *m = wf_m();
+	uint32_t ready;
+	uint64_t mask;
+
+	if (unlikely(n > FEW || n < 1 || !cases || !wf_enter_at_once(m)))
+		return select_any(cases, n);
+	for (int i = 0; i < n; i++)
+		if (unlikely(!wf_case_is_chan(&cases[i]))) {
+			at_store_rel(&m->in_rt, 0); /* rel: nothing was done */
+			return select_any(cases, n);
+		}
+	mask = look_at(cases, n, &ready);
+	if (ready == 0)
+		return select_entered(m, cases, n, true);
+	return select_at_once(m, wf_m_p(m), cases, n,
+			      nth_bit(mask, ready > 1 ? wf_rand_below(&m->rand, ready) : 0));
 }

@@ -279,8 +279,12 @@ free_outside(struct weft_timer *t)
 		free(t->ch);
 		free(t);
 	} else if (!wf_sched.forked) {
-		if (t->ch)
+		if (t->ch) { /* it may fire yet */
+			uint64_t s = wf_chan_lock(NULL, t->ch);
+
+			wf_chan_unlock(NULL, t->ch, s | WF_CH_CLOSED | WF_CH_FREED);
 			wf_limbo_add(t->ch, sizeof(*t->ch));
+		}
 		for (gone = wf_timer_drop(NULL, &t->o); gone; gone = next) {
 			next = gone->next;
 			wf_timer_gone(container_of(gone, struct wf_timer_object, t));

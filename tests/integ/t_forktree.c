@@ -172,10 +172,11 @@ static int
 main_beside_pair(void)
 {
 	weft_chan(int) done = weft_make(int, 4), in = weft_make(int, 0), out = weft_make(int, 0);
+	struct weft_wg wg = {0};
 
 	for (int i = 0; i < 3; i++)
 		fork_and_join(done);
-	EXPECT(weft_go(echoes, in, out) > 1);
+	EXPECT(weft_wg_go(&wg, echoes, in, out) > 1);
 	start_learnt(NULL, &ran);
 	for (int i = 0; i < 1000000 && !load(&ran); i++) {
 		EXPECT_EQ(weft_send(in, i), 0);
@@ -183,6 +184,10 @@ main_beside_pair(void)
 	}
 	EXPECT(load(&ran));
 	EXPECT_EQ(weft_close(in), 0);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	weft_free(done);
+	weft_free(in);
+	weft_free(out);
 	return 0;
 }
 

@@ -5,10 +5,22 @@
 
 #include "core/gmp.h"
 #include "core/self.h"
+#include "sched/gather.h"
 #include "sched/sched.h"
 
 static struct wf_p *home;
 static int elsewhere;
+
+/* The caller's P. In its own code it may have none. */
+static struct wf_p *
+my_p(void)
+{
+	struct wf_p *p;
+
+	while (!(p = wf_m_p(wf_m())))
+		weft_yield();
+	return p;
+}
 
 /* As after a trial that nothing can shake: each look of the holder's finds it better so. */
 static void
@@ -50,7 +62,7 @@ static int
 main_computes(void)
 {
 	be_dull();
-	home = wf_m_p(wf_m());
+	home = my_p();
 	keep(home);
 	for (int i = 0; i < 8; i++)
 		EXPECT(weft_go(computes) > 1);
@@ -77,20 +89,16 @@ ends(void)
 	return 0;
 }
 
-/* True: the P kept its work all the while. */
-static bool
+/* The P that kept its work all the while, or NULL. */
+static struct wf_p *
 start_many(int n)
 {
-	struct wf_p *p = wf_m_p(wf_m());
+	struct wf_p *p = my_p();
 
 	keep(p);
 	for (int i = 0; i < n; i++)
 		EXPECT(weft_go(ends) > 1);
-	if (!load(&p->keep.state.v) || wf_m_p(wf_m()) != p)
-		return false;
-	EXPECT(wf_forkq_len(&p->forkq) > 0); /* but for what a thief had in its hands already */
-	EXPECT_EQ(wf_globq_size(&wf_globq), 0);
-	return true;
+	return load(&p->keep.state.v) && wf_m_p(wf_m()) == p ? p : NULL;
 }
 
 enum { FRESH = WF_RUNQ_SIZE + WF_FORKQ_SIZE / 2 }; /* what the ring and the fork queue hold */
@@ -98,9 +106,16 @@ enum { FRESH = WF_RUNQ_SIZE + WF_FORKQ_SIZE / 2 }; /* what the ring and the fork
 static int
 main_starts_many(void)
 {
-	for (bool kept = false; !kept;) { /* the monitor may end it at any time */
+	/* until it is seen: the monitor may end it at any time, and a thief may have been at it before */
+	for (bool seen = false; !seen;) {
+		const struct wf_p *p;
+
 		store(&ended, 0);
-		kept = start_many(FRESH);
+		p = start_many(FRESH);
+		if (p) {
+			seen = wf_forkq_len(&p->forkq) > 0;
+			EXPECT_EQ(wf_globq_size(&wf_globq), 0);
+		}
 		while (weft_count() > 1)
 			weft_yield();
 		EXPECT_EQ(load(&ended), FRESH);
@@ -144,7 +159,7 @@ main_takes_turns(void)
 		EXPECT_EQ(weft_send(there, i), 0);
 		EXPECT_EQ(weft_recv(back, &v), 1);
 		if (i % 1024 == 0)
-			keep(wf_m_p(wf_m()));
+			keep(my_p());
 	}
 	EXPECT_EQ(load(&ended), FRESH);
 	weft_close(there);
@@ -159,4 +174,48 @@ TEST(those_who_take_turns_do_not_hide_what_has_not_begun)
 {
 	use_procs(2);
 	EXPECT_EQ(weft_run(main_takes_turns), 0);
+}
+
+/* As a spinner at the other P does that has seen work and could not take it; uses of a channel
+   meanwhile. Is what is queued here now kept? */
+static bool
+is_kept_after_misses(int uses)
+{
+	weft_chan(int) ch = weft_make(int, 1);
+	struct wf_p *p = my_p(), *other = wf_sched.allp[p->id == 0];
+	bool kept;
+	int v;
+
+	store(&p->keep.state.v, 0);
+	p->keep.until.v = 0;
+	EXPECT(weft_go(ends) > 1);
+	wf_gather_missed(other, true, false);
+	for (int i = 0; i < uses; i++) {
+		EXPECT_EQ(weft_send(ch, i), 0);
+		EXPECT_EQ(weft_recv(ch, &v), 1);
+	}
+	wf_gather_missed(other, false, true);
+	kept = load(&p->keep.state.v) != 0;
+	weft_free(ch);
+	while (weft_count() > 1)
+		weft_yield();
+	return kept;
+}
+
+static int
+main_is_looked_at(void)
+{
+	EXPECT(!is_kept_after_misses(0));   /* there is nothing to measure it by */
+	while (!is_kept_after_misses(1000)) /* the other may have been faster, and taken it */
+		;
+	return 0;
+}
+
+TEST(what_nobody_can_take_is_left_alone)
+{
+#ifdef WF_TORTURE
+	SKIP("the P is taken all the time");
+#endif
+	use_procs(2);
+	EXPECT_EQ(weft_run(main_is_looked_at), 0);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* t_monitor.c: the monitor wakes up whenever a P leaves idleness. procs-2-only
    not-torture not-asan not-tsan: seconds go by, and once is enough for a protocol that a model checks */
-#include "test.h"
+#define _GNU_SOURCE
+#include "integ/helpers.h"
 
-#include <stdlib.h>
+#include <dirent.h>
 #include <time.h>
-#include <weft.h>
 
 static int child_ran;
 
@@ -93,4 +93,84 @@ TEST(thread_that_sleeps_loses_its_p_before_the_slice_is_over)
 {
 	setenv("WEFT_PROCS", "1", 1);
 	EXPECT_EQ(weft_run(naps), 0);
+}
+
+/* ---- a program that idles */
+
+/* How often threads other than the caller have gone to sleep so far. */
+static long
+sleeps_of_others(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	long total = 0, n;
+	char path[300], line[200];
+
+	EXPECT(tasks != NULL);
+	for (struct dirent *e; (e = readdir(tasks));) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		if (atoi(e->d_name) == gettid() || !(f = fopen(path, "r")))
+			continue;
+		while (fgets(line, sizeof(line), f))
+			if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
+				total += n;
+		fclose(f);
+	}
+	closedir(tasks);
+	return total;
+}
+
+static long
+sleeps_within(int ms)
+{
+	long before = sleeps_of_others();
+
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+	return sleeps_of_others() - before;
+}
+
+static long woken_while_idle = -1;
+
+static void *
+watches(void *gate)
+{
+	while (sleeps_within(1000) > 0) /* what is still awake goes to sleep */
+		;
+	woken_while_idle = sleeps_within(3000);
+	weft_close(gate);
+	return NULL;
+}
+
+struct parked {
+	weft_chan(int) gate;
+};
+
+static int
+parked(struct parked *a)
+{
+	return weft_recv(a->gate, NULL);
+}
+
+static int
+idles(void)
+{
+	weft_chan(int) gate = weft_make(int, 0);
+	struct weft_wg wg = {0};
+	pthread_t t;
+
+	for (int i = 0; i < 1000; i++)
+		EXPECT(weft_wg_go(&wg, parked, gate) > 0);
+	t = start_thread(watches, gate);
+	weft_wg_wait(&wg);
+	join_thread(t);
+	weft_free(gate);
+	return 0;
+}
+
+TEST(program_that_idles_has_no_thread_that_wakes_up)
+{
+	setenv("WEFT_PROCS", "2", 1);
+	EXPECT_EQ(weft_run(idles), 0);
+	EXPECT_EQ(woken_while_idle, 0);
 }

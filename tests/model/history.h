@@ -154,8 +154,8 @@ run_select(struct done *d)
 			cases[i].kind_ =
 			    op->cases[i].kind == OP_SEND ? WEFT_CASE_SEND : WEFT_CASE_RECV;
 	}
-	cases[CASES].kind_ = op->otherwise ? WEFT_CASE_DEFAULT : WEFT_CASE_NEVER;
-	rc = weft_selectv(cases, CASES + 1);
+	cases[CASES].kind_ = WEFT_CASE_DEFAULT;
+	rc = weft_selectv(cases, CASES + op->otherwise);
 	forget_frames();
 	memset(cases, RUBBISH, sizeof(cases));
 	__asm__ volatile("" ::"r"(cases) : "memory");
@@ -352,6 +352,14 @@ goroutine(void *arg)
 	(void)arg;
 	sim_quiet(false);
 	run_list(0);
+	sleep_for_ever();
+}
+
+static WF_UNUSED int
+goroutine_after(void *arg)
+{
+	(void)arg;
+	run_list(1);
 	sleep_for_ever();
 }
 
@@ -654,6 +662,17 @@ check_history(void)
 		history_reset(&plan_##id, FIRST_PLAIN, false);                                     \
 		add_g(0, &rig.p[0], goroutine_0);                                                  \
 		add_g(1, &rig.p[1], goroutine_1);                                                  \
+	}
+
+/* The same on one P, that of party 0, beside a thief. */
+#define GO_SAME_PLAN(id, ...)                                                                      \
+	static const struct plan plan_##id = {__VA_ARGS__};                                        \
+	static void setup_##id(void)                                                               \
+	{                                                                                          \
+		goroutines_reset(PARTIES, true);                                                   \
+		history_reset(&plan_##id, FIRST_PLAIN, false);                                     \
+		add_g(0, &rig.p[0], goroutine);                                                    \
+		add_g(1, &rig.p[0], goroutine_after);                                              \
 	}
 #define GO_GO(id)       .setup = setup_##id, OF_PARTIES(M0, M1)
 #define GO_GO_THREE(id) .setup = setup_##id, OF_PARTIES(M0, M1, BESIDE(2))

@@ -274,6 +274,13 @@ os_guard(void *addr, size_t bytes)
 	return 0;
 }
 
+bool
+os_guard_each(void *const *at, uint32_t n, size_t bytes)
+{
+	(void)at, (void)n, (void)bytes;
+	return true;
+}
+
 int
 os_protect_none(void *addr, size_t bytes)
 {

@@ -15,6 +15,7 @@
 #include "arch/ctx.h"
 #include "core/stack.h"
 #include "sched/gather.h"
+#include "sched/inplace.h"
 
 static struct {
 	unsigned ran[RIG_GS];
@@ -157,6 +158,58 @@ submit_local_two(void *arg)
 	wf_submit(m, wf_m_p(m), make(true), false);
 }
 
+/* What comes out of the ring gives way at once. */
+static void
+submit_and_yield(struct wf_m *m, int n)
+{
+	struct wf_p *p = wf_m_p(m);
+
+	wf_m_set(m);
+	for (int i = 0; i < n; i++)
+		wf_submit(m, p, make(true), false);
+	at_store_rlx(&p->lone_local, 1); /* rlx: a heuristic, and no lone one is here */
+	for (int i = 0; i < n; i++) {
+		struct wf_g *g = wf_runq_get_ring(&p->runq);
+
+		if (g)
+			wf_requeue(m, p, g);
+	}
+}
+
+static void
+yield_alone(void *arg)
+{
+	submit_and_yield(arg, 1);
+}
+
+/* IDLE-5 */
+static void
+yield_in_turn(void *arg)
+{
+	submit_and_yield(arg, 3);
+}
+
+static void
+fork_children(struct wf_m *m, int n)
+{
+	wf_m_set(m);
+	for (int i = 0; i < n; i++)
+		SIM_CHECK(wf_submit_fork(m, wf_m_p(m), make(true)));
+}
+
+static void
+fork_one_child(void *arg)
+{
+	fork_children(arg, 1);
+}
+
+/* IDLE-5 */
+static void
+fork_three(void *arg)
+{
+	fork_children(arg, 3);
+}
+
 /* A thread without a P. */
 static void
 submit_global(void *arg)
@@ -192,6 +245,47 @@ SCENARIO(local_submit_one_drops_arm) = {
     .mutants = {SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE), SIM_MUTANT(MUT_IDLE_PARK_NO_FENCE),
 		SIM_MUTANT(MUT_IDLE_NO_RECHECK), SIM_MUTANT(MUT_IDLE_NO_NEED_SPINNING)},
     .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
+SCENARIO(yield_alone_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{yield_alone, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_BESIDE_NOBODY), SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+SCENARIO(yield_in_turn_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{yield_in_turn, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
+    .blocked_ok = true,
+};
+
+SCENARIO(yield_alone_one_drops_arm) = {
+    .setup = setup_one_loop,
+    .threads = {{yield_alone, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_BESIDE_NOBODY), SIM_MUTANT(MUT_IDLE_NO_RECHECK)},
+    .model = SIM_ARM,
+    .blocked_ok = true,
+};
+
+SCENARIO(fork_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{fork_one_child, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_BESIDE_NOBODY), SIM_MUTANT(MUT_IDLE_SUBMIT_NO_FENCE)},
+    .blocked_ok = true,
+};
+
+SCENARIO(fork_three_one_drops) = {
+    .setup = setup_one_loop,
+    .threads = {{fork_three, &rig.m[0], false}, {rig_m_main, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_BESIDE_NOBODY)},
     .blocked_ok = true,
 };
 
@@ -250,6 +344,41 @@ setup_three_ps(void)
 	for (int i = 1; i < RIG_MS; i++)
 		rig.spare[rig.spares++] = &rig.m[i];
 }
+
+/* A share of the global queue is on its way to a ring, whose P then computes, while another looks. */
+static void
+setup_batch(void)
+{
+	setup_two_loops();
+	wf_globq_put(&wf_globq, make(true));
+	wf_globq_put(&wf_globq, make(false));
+	wf_globq_put(&wf_globq, make(false));
+}
+
+SCENARIO(batch_on_its_way) = {
+    .setup = setup_batch,
+    .threads = {{rig_m_main, &rig.m[1], false}, {rig_m_main, &rig.m[2], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_BATCH_MUTE)},
+    .blocked_ok = true,
+};
+
+/* Two idle Ps, woken by those who take turns at the third. */
+SCENARIO(yield_in_turn_wakes_two) = {
+    .setup = setup_three_ps,
+    .threads = {{yield_in_turn, &rig.m[0], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_LAST_NO_WAKE)},
+    .blocked_ok = true,
+};
+
+SCENARIO(fork_three_wakes_two) = {
+    .setup = setup_three_ps,
+    .threads = {{fork_three, &rig.m[0], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_IDLE_LAST_NO_WAKE)},
+    .blocked_ok = true,
+};
 
 /* ---- a P that keeps running its lone Gs: the others may sleep beside it, but nobody forgets the
    rest of its queue */

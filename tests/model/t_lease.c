@@ -96,6 +96,28 @@ call_b(void)
 	wf_leave(m);
 }
 
+/* By the short way in, or else by the long one. */
+static void
+call_at_once(void)
+{
+	struct wf_m *m = wf_m();
+
+	if (!wf_enter_at_once(m)) {
+		call_n();
+		return;
+	}
+	use(wf_m_p(m));
+	wf_leave(m);
+}
+
+static void
+owner_at_once(void *arg)
+{
+	wf_m_set(arg);
+	call_at_once();
+	call_at_once();
+}
+
 static void
 owner_nn(void *arg)
 {
@@ -323,6 +345,31 @@ SCENARIO(owner_nb_monitor_arm) = {
     .check_end = check_end,
     .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER)},
     .model = SIM_ARM,
+};
+
+SCENARIO(owner_at_once_monitor) = {
+    .setup = setup_held,
+    .threads = {{owner_at_once, &rig.m[0], false},
+		{requester, LAST_M, false},
+		{worker, &rig.m[1], false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER), SIM_MUTANT(MUT_LEASE_AT_ONCE),
+		SIM_MUTANT(MUT_LEASE_STAYS_IN)},
+};
+
+SCENARIO(owner_at_once_monitor_arm) = {
+    .setup = setup_held,
+    .threads = {{owner_at_once, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_NO_MEMBARRIER), SIM_MUTANT(MUT_LEASE_STAYS_IN)},
+    .model = SIM_ARM,
+};
+
+SCENARIO(fenced_owner_at_once_monitor) = {
+    .setup = setup_fenced,
+    .threads = {{owner_at_once, &rig.m[0], false}, {requester, LAST_M, false}},
+    .check_end = check_end,
+    .mutants = {SIM_MUTANT(MUT_LEASE_STAYS_IN)},
 };
 
 SCENARIO(fenced_owner_nb_monitor) = {

@@ -818,6 +818,8 @@ SCENARIO(scope_limit_cancelled) = {
 
 /* ---- a goroutine as a child, from its first instruction to its last */
 
+wf_a32 wf_stack_canaries;
+
 bool
 wf_stack_canary_intact(void *slot, int class)
 {
@@ -833,7 +835,7 @@ wf_stack_used(void *slot, int class)
 }
 
 void
-wf_stack_unreserve(struct wf_cache *c, int class)
+wf_stack_unreserve_slow(struct wf_cache *c, int class)
 {
 	(void)c, (void)class;
 }

@@ -193,6 +193,18 @@ GO_GO_PLAN(select_go_go_plain, .cap = {1},
 		   {DO_RECV(0), DO_SEND(1, 9)}})
 SCENARIO(select_go_go_plain) = {GO_GO_THREE(select_go_go_plain), .max_bound = 1, .random = 20000};
 
+/* From hand to hand, beside a thief. */
+GO_SAME_PLAN(select_go_same, .biased = 3,
+	     .ops = {{DO_SEND(1, 7), DO_GONE(1)},
+		     {DO_SELECT(CASE(RECV(0)), CASE(RECV(1))), DO_GONE(0)}})
+SCENARIO(select_go_same) = {GO_GO(select_go_same), .mutants = {SIM_MUTANT(MUT_CHAN_RESULT_LATE)}};
+
+GO_SAME_PLAN(select_go_same_sends, .biased = 3,
+	     .ops = {{DO_RECV(1), DO_GONE(1)},
+		     {DO_SELECT(CASE(SEND(0, 7)), CASE(SEND(1, 8))), DO_GONE(0)}})
+SCENARIO(select_go_same_sends) = {GO_GO(select_go_same_sends),
+				  .mutants = {SIM_MUTANT(MUT_CHAN_RESULT_LATE)}};
+
 GO_PLAN(select_go_then_free,
 	.ops = {{DO_SELECT(CASE(RECV(0)), CASE(RECV(1)))}, {DO_SEND(0, 7), DO_FREE(1)}})
 SCENARIO(select_go_then_free) = {

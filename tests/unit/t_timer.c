@@ -34,9 +34,15 @@ set(struct wf_timer_object *o, int64_t when, int64_t period)
 static void
 check_heap(const struct wf_heap *h)
 {
+	uint32_t dead = 0;
+
 	for (uint32_t i = 1; i < h->n; i++)
 		EXPECT(h->entry[(i - 1) / 4].when <= h->entry[i].when);
 	EXPECT(h->n <= h->cap);
+	for (uint32_t i = 0; i < h->n; i++)
+		dead += h->entry[i].when != wf_timer_when(h->entry[i].t);
+	EXPECT(dead <= h->dead); /* two entries may be for the same time: one of them is dead too */
+	EXPECT(h->dead <= h->n);
 	if (h->n > 0)
 		EXPECT(wf_heap_next(h) <= h->entry[0].when);
 }
@@ -104,21 +110,59 @@ TEST(a_period_is_kept_and_missed_ones_are_one)
 	EXPECT_EQ(wf_heap_next(&heap), WF_NEVER - 1);
 }
 
-/* The top and its children: no more is asked. */
-TEST(how_many_are_due_soon)
+/* It stands in the list, and an entry that it had for the same time is dead all the same. */
+TEST(entry_of_a_listed_timer_does_not_count)
 {
-	struct wf_timer_object o[8] = {0};
+	static struct wf_timer_object many[1024];
+	struct wf_timer_object o = {0};
+	struct wf_due due;
+	uint64_t fires;
+	uint32_t n = 0;
 
 	reset();
-	EXPECT_EQ(wf_heap_due_by(&heap, 1000), 0);
-	for (int i = 0; i < 8; i++) {
+	set(&o, 5000, 0);
+	wf_heap_grow(&heap, &heap);
+	set(&o, 10, 0); /* the entry for 5000 is dead */
+	wf_heap_run(&heap, &heap, 10, &due);
+	EXPECT_EQ(due.n, 1);
+	for (; heap.n < heap.cap; n++)
+		set(&many[n], 6000 + n, 0);
+	set(&o, 5000, 0);
+	EXPECT(o.t.listed);
+	for (uint32_t i = 0; i < n / 2; i++)
+		wf_timer_cancel(&heap, &many[i], &fires); /* all dead ones are swept away */
+	check_heap(&heap);
+	set(&o, 4000, 0);
+	check_heap(&heap);
+	wf_heap_run(&heap, &heap, 4000, &due);
+	EXPECT_EQ(due.n, 1);
+	wf_heap_run(&heap, &heap, 5000, &due);
+	EXPECT_EQ(due.n, 0);
+	check_heap(&heap);
+	wf_heap_flush(&heap);
+}
+
+TEST(many_are_due_soon)
+{
+	struct wf_timer_object o[WF_TIMERS_MANY + 3] = {0};
+
+	reset();
+	for (int i = 0; i < WF_TIMERS_MANY; i++) {
+		EXPECT(!wf_heap_many_by(&heap, WF_NEVER - 1));
 		set(&o[i], 100 + i, 0);
 		wf_heap_grow(&heap, &heap); /* it may stand in a list until then */
 	}
-	EXPECT_EQ(wf_heap_due_by(&heap, 99), 0);
-	EXPECT_EQ(wf_heap_due_by(&heap, 100), 1);
-	EXPECT_EQ(wf_heap_due_by(&heap, 102), 3);
-	EXPECT_EQ(wf_heap_due_by(&heap, 1000), 5);
+	EXPECT(!wf_heap_many_by(&heap, 100 + WF_TIMERS_MANY - 2));
+	EXPECT(wf_heap_many_by(&heap, 100 + WF_TIMERS_MANY - 1));
+	for (int i = 0; i < 3; i++)
+		set(&o[WF_TIMERS_MANY + i], 50 + i, 0);
+	EXPECT(wf_heap_many_by(&heap, 100 + WF_TIMERS_MANY - 1));
+	for (int i = 0; i < WF_TIMERS_MANY + 3; i++) {
+		uint64_t fires;
+
+		EXPECT(wf_timer_cancel(&heap, &o[i], &fires));
+	}
+	EXPECT(!wf_heap_many_by(&heap, WF_NEVER - 1));
 	wf_heap_flush(&heap);
 }
 
