@@ -192,6 +192,7 @@ configure_run(void)
 #endif
 	wf_sched.fenced = wf_debug.fence || os_membarrier_register() < 0;
 	wf_sched.held = wf_sched.fenced ? WF_FENCED : WF_HELD;
+	wf_calm_init(wf_sched.fenced);
 	if (wf_debug.guard >= 0)
 		wf_stack_force_guard((enum wf_guard)wf_debug.guard);
 	if (wf_debug.say)
@@ -435,7 +436,7 @@ end_run(struct wf_m *m)
 	wf_fds_flush(m);
 	wf_signals_flush();
 	wf_waitq_flush(m);
-	wf_mutex_flush();
+	wf_calm_flush();
 	wf_chans_flush(m);
 	wf_limbo_free(wf_limbo_empty());
 	empty_queues();

@@ -53,7 +53,7 @@ JOBS = [
         "one producer, one consumer, unbuffered channel"),
     Job("select4", ["select4"], ["select4"], "select over 4 unbuffered channels"),
     Job("sieve", ["sieve"], ["sieve"], "concurrent prime sieve to the 2000th prime"),
-    Job("mutex", ["mutex"], ["mutex", "mutex_floor"], "8 goroutines, one mutex, per lock and unlock"),
+    Job("mutex", ["mutex"], ["mutex"], "8 goroutines, one mutex, per lock and unlock"),
     Job("pipeline", ["pipeline"], ["pipeline"],
         "1000 goroutines, 1000 times each: receive, 1 us of work, send"),
     Job("timers", ["timers", "timers"], ["timers_p50", "timers_p99", "timers_cpu", "timers_floor"],

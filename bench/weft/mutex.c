@@ -2,8 +2,7 @@
 /*
  * mutex.c: row mutex. Eight goroutines lock one mutex a million times each and count inside; all
  * of it is repeated so that one measurement is long enough for the clock. The row is nanoseconds
- * for each lock and unlock. mutex_floor: two compare-and-swaps around the same counting, by one
- * thread.
+ * for each lock and unlock.
  */
 #include "bench.h"
 
@@ -49,23 +48,6 @@ lock_all(int64_t each)
 	bench_check("mutex", shared.n, GOROUTINES * each);
 }
 
-static void
-measure_floor(int64_t n)
-{
-	struct bench_time start = bench_now();
-	uint64_t word = 0;
-	int64_t count = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		uint64_t w = 0, held = 16;
-
-		__atomic_compare_exchange_n(&word, &w, held, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-		*(volatile int64_t *)&count += 1;
-		__atomic_compare_exchange_n(&word, &held, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	}
-	bench_report_ns("mutex_floor", "warm", n, bench_since(start));
-}
-
 static int
 measure(void)
 {
@@ -77,7 +59,6 @@ measure(void)
 	for (int i = 0; i < REPEAT; i++)
 		lock_all(each);
 	bench_report_ns("mutex", "warm", REPEAT * GOROUTINES * each, bench_since(start));
-	measure_floor(REPEAT * GOROUTINES * each);
 	return 0;
 }
 

@@ -126,7 +126,7 @@ WEFT_API int64_t weft_count(void);                         /* N */
 WEFT_API int weft_lock_thread(void);   /* B; 0 or -EAGAIN: no thread is left for the others */
 WEFT_API int weft_unlock_thread(void); /* B; 0 or -EPERM: it was not locked */
 
-extern WEFT_API uint32_t weft_preempt_word, weft_detour_word, weft_mutex_waits_word;
+extern WEFT_API uint32_t weft_preempt_word, weft_detour_word;
 
 /* Lets a long computation give way: one load of a process-wide word unless somebody waits. */
 static inline void

@@ -37,12 +37,15 @@ WEFT_API int weft_lock_scoped(struct weft_mutex *); /* B; 0, -ETIMEDOUT or -ECAN
 WEFT_API int weft_try_lock(struct weft_mutex *);    /* N; 1 locked, 0 not */
 WEFT_API void weft_unlock(struct weft_mutex *);     /* N */
 
-/* The short ways: a free mutex is locked, and one that nobody waits for unlocked, by one atomic
-   instruction in the caller. It guesses what the word is, for to read it first takes longer; unless
-   somebody waits for some mutex, for then the guess is often wrong. The word then holds an address of
-   the caller's frame: enough to find out, in a report, which goroutine has it. */
+/* The short ways: a free mutex is locked, and one that nobody waits for unlocked, in the caller. A lock
+   guesses what the word is, for to read it first takes longer; unless somebody waits for some mutex,
+   or did a moment ago, for then the guess is often wrong. Otherwise, in the calm, an unlock is a store
+   and a second look. The word holds an address of the caller's frame: enough to find out, in a
+   report, which goroutine has it. */
+extern WEFT_API uint64_t weft_mutex_waits_word; /* 0: the calm */
 WEFT_API int weft_lock_slow_(struct weft_mutex *, uint64_t here);
 WEFT_API void weft_unlock_slow_(struct weft_mutex *);
+WEFT_API void weft_unlock_late_(struct weft_mutex *);
 #define WEFT_HERE_ ((uint64_t)(uintptr_t)__builtin_frame_address(0) & ~UINT64_C(15))
 
 #if !defined(WEFT_NO_INLINE) && !defined(__SANITIZE_THREAD__)
@@ -67,10 +70,18 @@ weft_lock(struct weft_mutex *mx)
 extern __inline__ __attribute__((__gnu_inline__, __always_inline__)) void
 weft_unlock(struct weft_mutex *mx)
 {
-	uint64_t w = WEFT_HERE_, flags;
+	uint64_t w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED), flags;
 
-	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0, 0))
-		w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
+	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) == 0 &&
+				 w > 7 && (w & 7) == 0,
+			     1)) {
+		__atomic_store_n(&mx->word_, 0, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST); /* who waits sees to the rest */
+		if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0,
+				     0))
+			weft_unlock_late_(mx);
+		return;
+	}
 	flags =
 	    w ^ WEFT_HERE_; /* if we have it: 0: nobody waits; 2 and 3: somebody is awake for it */
 	if (__builtin_expect(flags > 3 || flags == 1 ||

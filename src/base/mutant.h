@@ -17,6 +17,11 @@ enum wf_mutant_id {
 	MUT_DOOR_NO_LOOK,         /* ... and does not wait for the owner inside */
 	MUT_DOOR_SHUT_IN,         /* the owner shuts the door with a thief inside */
 	MUT_DOOR_NO_NUMBER,       /* a door that was shut meanwhile is taken for the same */
+	MUT_CALM_NO_MEMBARRIER,   /* who waits for a mutex ends the calm without a barrier */
+	MUT_CALM_NO_LOOK,         /* an unlock in the calm does not look whether it still lasts */
+	MUT_CALM_EARLY,           /* the calm is back while somebody waits */
+	MUT_MTX_LATE_NO_FLAG,     /* an unlock that came late leaves the others in line unsaid */
+	MUT_MTX_LATE_LINE,        /* ... and takes whoever waits at its address */
 	MUT_FORKQ_POP_NO_FENCE,   /* bottom lowered, top read without a fence */
 	MUT_FORKQ_STEAL_NO_CAS,   /* a thief does not claim what it read */
 	MUT_IDLE_SUBMIT_NO_FENCE, /* work published, spinners read without a fence */

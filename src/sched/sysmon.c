@@ -18,6 +18,7 @@
  * MON-1: asleep for good only if monitor_sleeps was set, a fence passed, and all Ps were idle.
  * MON-2: in a long nap only if `naps` was set, a fence passed, and no urgent goroutine was queued.
  */
+#include "core/calm.h"
 #include "core/stack.h"
 #include "sched/gather.h"
 #include "sched/netpoll.h"
@@ -38,7 +39,9 @@ static const int64_t WATCH_SOON_NS = 200000000, WATCH_NS = INT64_C(30000000000);
 static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see nap */
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
+static const int64_t CALM_NS = 0;
 #else
+static const int64_t CALM_NS = 50000000;  /* twice that without a wait for a mutex is the calm */
 static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 #endif
 enum {
@@ -64,6 +67,7 @@ static struct {
 	int64_t seen;
 	int64_t marked; /* see give_back */
 	bool trims, trimmed;
+	int64_t calm_ns;            /* when it last looked for waits */
 	int64_t trim_ns;            /* when the Ps' caches were emptied last */
 	int64_t watch_at, watch_ns; /* see watch_for_deadlock */
 	uint32_t still;             /* looks since then */
@@ -446,6 +450,16 @@ run_overdue_timers(int64_t now)
 	at_store_rel(&mon.m->at_rest, 1); /* rel: as there */
 }
 
+/* Nobody waits for a mutex, and nobody did at the last look but one. */
+static void
+calm_down(int64_t now)
+{
+	if (now - mon.calm_ns < CALM_NS || wf_sched.fenced)
+		return;
+	mon.calm_ns = now;
+	wf_calm_look();
+}
+
 /* How long to sleep: no longer than until a timer that nobody attends to. */
 static int64_t
 until_timer(int64_t delay)
@@ -478,6 +492,7 @@ look(int64_t now, int64_t slept)
 	if (!all_idle()) /* a program that sleeps needs no more of them */
 		wf_autoprocs_look(mon.m, now);
 	give_back(now);
+	calm_down(now);
 	run_overdue_timers(now); /* no reason to look more often: see until_timer */
 	did = wf_idle_age(mon.m, now);
 	did |= wake_for_waiting_work();

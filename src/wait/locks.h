@@ -10,6 +10,7 @@
 #define WF_WAIT_LOCKS_H
 
 #include "base/sanitizer.h"
+#include "core/calm.h"
 #include "wait/waitq.h"
 
 /* How a waiter is woken. 0 is left to wf_wait_at: look again. */
@@ -56,6 +57,13 @@ WF_INLINE wf_a64 *
 wf_mutex_word(struct weft_mutex *mx)
 {
 	return (wf_a64 *)&mx->word_;
+}
+
+/* Where its waiters are: no line of another kind of object at that address. MTX-6 */
+WF_INLINE const void *
+wf_mutex_line(const void *mx)
+{
+	return (const char *)mx + (WF_MUTANT(MUT_MTX_LATE_LINE) ? 0 : 2);
 }
 
 /* Who has it, by its word: an address on the holder's stack; NULL: it is free. */
@@ -108,11 +116,26 @@ wf_mutex_unlock_fast(struct weft_mutex *mx)
 	return false;
 }
 
+/* True: it is unlocked. In the calm only, and then without a locked instruction. Any thread that is
+   outside; no lock of the runtime's held. */
+WF_INLINE bool
+wf_mutex_unlock_calm(struct weft_mutex *mx)
+{
+	uint64_t w = at_load_rlx(wf_mutex_word(mx)); /* rlx: but for the flags it is the holder's */
+
+	if (!wf_calm() || (w & WF_MTX_FLAGS) || !wf_mutex_holder(w))
+		return false;
+	wf_tsan_release(mx);
+	at_store_rel(wf_mutex_word(mx), UINT64_C(0)); /* rel: as above. MTX-1, MTX-6 */
+	light_barrier(); /* pairs with the membarrier in wf_calm_end: CALM-1 */
+	if (unlikely(!wf_calm()) && !WF_MUTANT(MUT_CALM_NO_LOOK))
+		weft_unlock_late_(mx);
+	return true;
+}
+
 /* ---- in the runtime */
 /* 0; or -errno, and it is not locked: what the scopes say, or -ENOTSUP: the run is over. */
 int wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here);
-/* The end of a run: nobody of it waits for a mutex any more. */
-void wf_mutex_flush(void);
 /* Any thread; fatal if it is not locked. */
 void wf_mutex_unlock(struct wf_m *m, struct weft_mutex *mx);
 

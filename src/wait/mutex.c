@@ -10,7 +10,7 @@
  *
  * MTX-1: the atomic that frees or passes on the word is an unlock's last access (SYNC-1).
  * MTX-2: WAITED is set before its setter sleeps, and taken away only when nobody is in line; both
- *        under the bucket's lock and while somebody has the mutex.
+ *        under the bucket's lock and while somebody has the mutex. (But MTX-6.)
  * MTX-3: if the word is free and somebody is in line, one that competes is on its way: it was
  *        woken, or spins, and takes the mutex or finds a holder before it sleeps. WOKEN is set
  *        only for such a one. It may be missing, then one too many is woken.
@@ -18,6 +18,10 @@
  *        Who is handed the mutex has it, whatever its scopes say: the claim has decided.
  * MTX-5: a WOKEN that an earlier run has left (its goroutines are gone) is not believed: who is to
  *        sleep compares the run that the mutex was last waited for in.
+ * MTX-6: an unlock in the calm (core/calm.h) may wipe flags that were set since it looked. Then the
+ *        calm is over, which it sees after that, and it comes late: it wakes the first in line, and
+ *        says again that others are. By then the mutex may be gone, and its memory another object's;
+ *        but not while somebody is in the line of a mutex at that address.
  */
 #include "core/stack.h"
 #include "wait/locks.h"
@@ -37,20 +41,7 @@ enum {
 	NAP_NS = 50000,
 };
 
-WF_EXPORT uint32_t
-    weft_mutex_waits_word; /* how many sleep for a mutex: a hint for the short ways */
-
-static void
-count_wait(int n)
-{
-	at_add_rlx((wf_a32 *)&weft_mutex_waits_word, (uint32_t)n); /* rlx: a hint */
-}
-
-void
-wf_mutex_flush(void)
-{
-	at_store_rlx((wf_a32 *)&weft_mutex_waits_word, 0); /* rlx: those that were left are gone */
-}
+WF_EXPORT uint64_t weft_mutex_waits_word; /* see core/calm.h */
 
 /* One that wants the mutex. */
 struct wants {
@@ -175,6 +166,7 @@ int
 wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here)
 {
 	struct wants x = {.me = here};
+	uint64_t one = wf_me(*m)->flags & WF_G_THREAD ? WF_CALM_THREAD : WF_CALM_GOROUTINE;
 	wf_a64 *word = wf_mutex_word(mx);
 	struct wf_bucket *b;
 	int rc = 0;
@@ -203,12 +195,15 @@ wf_mutex_lock(struct wf_m **m, struct weft_mutex *mx, bool scoped, uint64_t here
 		if (!again)
 			x.since_ns = os_now_ns();
 		b = wf_bucket_of(mx);
-		if (!must_wait(mx, b, &x))
+		wf_calm_end(one); /* CALM-1 */
+		if (!must_wait(mx, b, &x)) {
+			wf_calm_waited(one);
 			break;
-		wf_at_link(*m, b, mx, &x.at, again); /* who was woken in vain stays the first */
-		count_wait(1);
+		}
+		wf_at_link(*m, b, wf_mutex_line(mx), &x.at,
+			   again); /* who was woken in vain stays the first */
 		rc = wf_at_sleep(m, &x.at, WF_WAIT_MUTEX, scoped);
-		count_wait(-1);
+		wf_calm_waited(one);
 		if (rc < 0)
 			return rc;
 		if (rc == WF_GIVEN) {
@@ -254,14 +249,35 @@ wf_mutex_unlock(struct wf_m *m, struct weft_mutex *mx)
 	if (unlikely(is_free(w)))
 		misuse();
 	if (wf_mutex_wakes(w))
-		a = wf_at_pop(b, mx);
-	more = wf_at_first(b, mx) != NULL;
+		a = wf_at_pop(b, wf_mutex_line(mx));
+	more = wf_at_first(b, wf_mutex_line(mx)) != NULL;
 	do
 		next = passed_on(w, a, more);
 	while (!at_cas_acqrel(word, &w, next)); /* rel: as above. MTX-1, MTX-2 */
 	wf_unlock(&b->lock);
 	if (a)
 		wf_at_wake(m, a, is_free(next) ? WF_COMPETE : WF_GIVEN);
+}
+
+/* It was unlocked in the calm, which is over, and the flags are lost: MTX-6. */
+static void
+wake_late(struct wf_m *m, struct weft_mutex *mx)
+{
+	struct wf_bucket *b = wf_bucket_of(mx);
+	struct wf_at *a;
+
+	wf_lock(&b->lock);
+	a = wf_at_pop(b, wf_mutex_line(mx));
+	if (a) { /* so the mutex is there */
+		bool more = wf_at_first(b, wf_mutex_line(mx)) && !WF_MUTANT(MUT_MTX_LATE_NO_FLAG);
+
+		/* acqrel: MTX-2, MTX-3 */
+		at_or_acqrel(wf_mutex_word(mx),
+			     (uint64_t)(WF_MTX_WOKEN | (more ? WF_MTX_WAITED : 0)));
+	}
+	wf_unlock(&b->lock);
+	if (a)
+		wf_at_wake(m, a, WF_COMPETE);
 }
 
 /* No run is up: nobody waits. */
@@ -376,7 +392,7 @@ weft_unlock_slow_(struct weft_mutex *mx)
 {
 	struct wf_m *m;
 
-	if (likely(wf_mutex_unlock_fast(mx)))
+	if (likely(wf_mutex_unlock_calm(mx) || wf_mutex_unlock_fast(mx)))
 		return;
 	m = wf_enter(WF_CALL_N);
 	if (m) {
@@ -385,6 +401,17 @@ weft_unlock_slow_(struct weft_mutex *mx)
 	} else {
 		unlock_outside(wf_mutex_word(mx));
 	}
+}
+
+WF_EXPORT void
+weft_unlock_late_(struct weft_mutex *mx)
+{
+	struct wf_m *m = wf_enter(WF_CALL_N);
+
+	if (!m) /* nobody waits */
+		return;
+	wake_late(m, mx);
+	wf_leave(m);
 }
 
 WF_EXPORT void

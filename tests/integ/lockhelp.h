@@ -25,7 +25,7 @@ on_my_stack(const void *at)
 	return (const char *)at >= lo && (const char *)at < lo + wf_stack_bytes(g->stack_class);
 }
 
-/* How many sleep at the object (or at wf_second_line of it). */
+/* How many sleep at the object (or at wf_second_line of it); a mutex has a line of its own. */
 __attribute__((unused)) static uint32_t
 in_line(const void *object)
 {
@@ -33,7 +33,7 @@ in_line(const void *object)
 	uint32_t n;
 
 	wf_lock(&b->lock);
-	n = wf_at_count(b, object);
+	n = wf_at_count(b, object) + wf_at_count(b, wf_mutex_line(object));
 	wf_unlock(&b->lock);
 	return n;
 }

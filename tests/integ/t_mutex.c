@@ -232,6 +232,76 @@ TEST(waiters_of_different_mutexes_do_not_mix)
 	EXPECT_EQ(weft_run(many_mutexes), 0);
 }
 
+/* ---- the calm */
+
+/* One waits while another has it; CALM-1. */
+static int
+waits_and_ends(void)
+{
+	struct weft_mutex mx = {0};
+	struct weft_wg wg = {0};
+	int through = 0;
+
+	if (wf_sched.fenced) { /* without membarrier there is none */
+		EXPECT(!wf_calm());
+		return 0;
+	}
+	for (int round = 0; round < 3; round++) {
+		while (!wf_calm()) /* CALM-2: it comes back */
+			weft_sleep(WEFT_MS);
+		EXPECT_EQ(weft_lock(&mx), 0);
+		EXPECT(weft_wg_go(&wg, locks_once, &mx, NULL, &through) > 0);
+		await_line(&mx, 1);
+		EXPECT(!wf_calm());
+		weft_unlock(&mx);
+		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		EXPECT_EQ(load(&through), round + 1);
+	}
+	return 0;
+}
+
+TEST(calm_is_over_while_one_waits_and_comes_back)
+{
+	EXPECT_EQ(weft_run(waits_and_ends), 0);
+}
+
+struct acquires_once {
+	struct weft_sem *sem;
+	int *got;
+};
+
+static int
+acquires_once(struct acquires_once *a)
+{
+	EXPECT_EQ(weft_acquire(a->sem, 1), 0);
+	add(a->got, 1);
+	return 0;
+}
+
+/* MTX-6: nobody is in the mutex's line; others at its address are left alone. */
+static int
+late_at_another_object(void)
+{
+	struct weft_sem sem = {0};
+	struct weft_wg wg = {0};
+	int got = 0;
+
+	EXPECT(weft_wg_go(&wg, acquires_once, &sem, &got) > 0);
+	await_line(&sem, 1);
+	weft_unlock_late_((struct weft_mutex *)&sem);
+	yield_often(10);
+	EXPECT_EQ(load(&got), 0);
+	weft_release(&sem, 1);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(load(&got), 1);
+	return 0;
+}
+
+TEST(unlock_that_comes_late_touches_no_other_object)
+{
+	EXPECT_EQ(weft_run(late_at_another_object), 0);
+}
+
 /* ---- fairness */
 
 static int stop;

@@ -6,12 +6,14 @@
  * Two to four parties, threads of the program, run short lists of operations. Sections exclude
  * each other and see each other's plain writes; nobody sleeps for ever but who has reason to; an
  * object is gone as soon as its last user may end it. The clock is a choice wherever a mutex reads
- * it. (MTX-1 to MTX-4, RW-1 to RW-4, COND-1 to COND-3, SEM-1 to SEM-3, ONCE-1, ONCE-2, BAR-1, BAR-2,
+ * it. (MTX-1 to MTX-4, MTX-6, CALM-1, CALM-2, RW-1 to RW-4, COND-1 to COND-3, SEM-1 to SEM-3, ONCE-1, ONCE-2, BAR-1, BAR-2,
  * SYNC-1)
  * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--wrap=os_now_ns,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
 #include "parties.h"
+
+#include "core/calm.h"
 
 enum { PARTIES = 4, OPS = 8 };
 
@@ -40,8 +42,12 @@ enum what {
 	RELEASE,
 	ONCE,
 	BARRIER,
-	CANCEL, /* party n */
-	AWAIT,  /* the end of party n */
+	CALM_LOOK, /* as the monitor does */
+	CALM_ENDS, /* somebody waits for another mutex */
+	TURN,      /* the mutex is no more, its memory is a semaphore's: acquires it. By the last */
+	PASS_ON,   /* releases that one, if it comes to be: unless party n has dropped the last */
+	CANCEL,    /* party n */
+	AWAIT,     /* the end of party n */
 };
 
 struct op {
@@ -80,6 +86,7 @@ static struct {
 	int writers, readers;
 	int ok[PARTIES], failed[PARTIES], ones; /* of what can fail */
 	int once_calls;
+	bool turned;
 	int64_t clock_ns;
 	wf_a32 both;   /* are in line */
 	unsigned over; /* bit i: party i */
@@ -233,6 +240,12 @@ do_rw(unsigned i, struct op op)
 	}
 }
 
+static struct weft_sem *
+turned_mutex(void)
+{
+	return (struct weft_sem *)&s.o->mx;
+}
+
 static bool
 do_other(unsigned i, struct op op)
 {
@@ -263,6 +276,28 @@ do_other(unsigned i, struct op op)
 		rc = weft_barrier_wait(&s.o->b);
 		if (!scoped_result(i, rc))
 			s.ones += rc;
+		return false;
+	case CALM_LOOK:
+		wf_calm_look();
+		return false;
+	case CALM_ENDS:
+		wf_calm_end(WF_CALM_THREAD);
+		return false;
+	case TURN:
+		if (!s.last[i])
+			return false;
+		SIM_CHECK(weft_sem_init(turned_mutex(), 0) == 0);
+		fence_seq(); /* before others learn of it */
+		s.turned = true;
+		SIM_CHECK(weft_acquire(turned_mutex(), 1) == 0);
+		SIM_CHECK(turned_mutex()->word_ == 0);
+		return false;
+	case PASS_ON:
+		if (s.last[op.n])
+			return false;
+		while (!s.turned)
+			cpu_relax();
+		weft_release(turned_mutex(), 1);
 		return false;
 	case CANCEL:
 		SIM_CHECK(weft_cancel(&s.group[op.n]) == 0);
@@ -371,8 +406,35 @@ mx_free(void)
 
 PLAN(mtx_three, .parties = 3, .check = mx_free,
      .op = {{{LOCK}, {UNLOCK}}, {{LOCK}, {UNLOCK}}, {{LOCK}, {UNLOCK}}})
-SCENARIO(mtx_three) = {THREE(mtx_three)};
-SCENARIO(mtx_three_arm) = {THREE(mtx_three), .model = SIM_ARM};
+SCENARIO(mtx_three) = {THREE(mtx_three),
+		       .mutants = {SIM_MUTANT(MUT_CALM_NO_MEMBARRIER), SIM_MUTANT(MUT_CALM_NO_LOOK),
+				   SIM_MUTANT(MUT_MTX_LATE_NO_FLAG)}};
+SCENARIO(mtx_three_arm) = {THREE(mtx_three), .model = SIM_ARM,
+			   .mutants = {SIM_MUTANT(MUT_CALM_NO_MEMBARRIER)}};
+
+/* CALM-2: one that waits, the monitor's two looks, and an unlock. */
+PLAN(mtx_calm_back, .parties = 3, .check = mx_free,
+     .op = {{{LOCK}, {UNLOCK}, {LOCK}, {UNLOCK}}, {{LOCK}, {UNLOCK}}, {{CALM_LOOK}, {CALM_LOOK}}})
+SCENARIO(mtx_calm_back) = {THREE(mtx_calm_back)};
+
+/* The calm was over, and comes back while one goes to sleep. */
+static void
+setup_calm_returns(void)
+{
+	setup_mtx_calm_back();
+	wf_calm_word()->v = WF_CALM_FENCED | WF_CALM_SEEN;
+}
+SCENARIO(mtx_calm_returns) = {.setup = setup_calm_returns,
+			      .threads = {PARTY(0), PARTY(1), PARTY(2)},
+			      .check_end = check_all_over,
+			      .mutants = {SIM_MUTANT(MUT_CALM_EARLY)}};
+
+/* MTX-6: who comes late finds another object there. */
+PLAN(mtx_late_turned, .parties = 3, .refs = 2,
+     .op = {{{LOCK}, {DROP}, {UNLOCK}},
+	    {{LOCK}, {DROP}, {UNLOCK}, {TURN}},
+	    {{CALM_ENDS}, {AWAIT, 0}, {PASS_ON, 0}}})
+SCENARIO(mtx_late_turned) = {THREE(mtx_late_turned), .mutants = {SIM_MUTANT(MUT_MTX_LATE_LINE)}};
 
 PLAN(mtx_two_twice, .parties = 2, .check = mx_free,
      .op = {{{LOCK}, {UNLOCK}, {LOCK}, {UNLOCK}}, {{LOCK}, {UNLOCK}, {LOCK}, {UNLOCK}}})
