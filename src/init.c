@@ -113,6 +113,7 @@ in_forked_child(void)
 	at_store_rlx(&wf_sched.lock.word, 0);
 	if (m != &wf_m_unknown)
 		m->tid = os_tid(); /* or its record would be taken for that of a lost thread */
+	wf_calm_fork();
 	/* rlx: as above. The other locks and queues are as their threads left them: for good */
 	if (at_load_rlx(&wf_sched.phase) == WF_DOWN)
 		return;

@@ -42,7 +42,8 @@ WEFT_API void weft_unlock(struct weft_mutex *);     /* N */
    or did a moment ago, for then the guess is often wrong. Otherwise, in the calm, an unlock is a store
    and a second look. The word holds an address of the caller's frame: enough to find out, in a
    report, which goroutine has it. */
-extern WEFT_API uint64_t weft_mutex_waits_word; /* 0: the calm */
+extern WEFT_API uint64_t
+    weft_mutex_waits_word[8]; /* the first is 0: the calm. A cache line of its own */
 WEFT_API int weft_lock_slow_(struct weft_mutex *, uint64_t here);
 WEFT_API void weft_unlock_slow_(struct weft_mutex *);
 WEFT_API void weft_unlock_late_(struct weft_mutex *);
@@ -56,7 +57,7 @@ weft_lock(struct weft_mutex *mx)
 
 	if (__builtin_expect(__atomic_load_n(&weft_detour_word, __ATOMIC_RELAXED) != 0, 0))
 		return weft_lock_slow_(mx, WEFT_HERE_);
-	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0, 0))
+	if (__builtin_expect(__atomic_load_n(weft_mutex_waits_word, __ATOMIC_RELAXED) != 0, 0))
 		w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED);
 	while (w <= 7) /* free: no holder stands above the flags */
 		if (__builtin_expect(__atomic_compare_exchange_n(&mx->word_, &w, w | WEFT_HERE_, 0,
@@ -72,12 +73,12 @@ weft_unlock(struct weft_mutex *mx)
 {
 	uint64_t w = __atomic_load_n(&mx->word_, __ATOMIC_RELAXED), flags;
 
-	if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) == 0 &&
+	if (__builtin_expect(__atomic_load_n(weft_mutex_waits_word, __ATOMIC_RELAXED) == 0 &&
 				 w > 7 && (w & 7) == 0,
 			     1)) {
 		__atomic_store_n(&mx->word_, 0, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST); /* who waits sees to the rest */
-		if (__builtin_expect(__atomic_load_n(&weft_mutex_waits_word, __ATOMIC_RELAXED) != 0,
+		if (__builtin_expect(__atomic_load_n(weft_mutex_waits_word, __ATOMIC_RELAXED) != 0,
 				     0))
 			weft_unlock_late_(mx);
 		return;

@@ -14,7 +14,7 @@
  *        calm ?  no: is one in line ?    word free ?  no: in line, and sleep
  *
  * CALM-1: whoever looks at a mutex in order to wait for it is counted, and a membarrier has passed
- *         since the word was 0 last.
+ *         since the word was 0 last. (In a run without membarrier it never is.)
  * CALM-2: the word becomes 0 only while nobody is counted.
  *
  * The word is the program's too (weft/sync.h). Not here: what an unlock does that comes late, and
@@ -39,7 +39,7 @@ enum {
 WF_INLINE wf_a64 *
 wf_calm_word(void)
 {
-	return (wf_a64 *)&weft_mutex_waits_word;
+	return (wf_a64 *)weft_mutex_waits_word;
 }
 
 WF_INLINE bool
@@ -96,6 +96,13 @@ static inline void
 wf_calm_flush(void)
 {
 	at_and_acqrel(wf_calm_word(), WF_CALM_GOROUTINE - 1); /* acqrel: as above */
+}
+
+/* A forked child: whoever was counted is not here. */
+static inline void
+wf_calm_fork(void)
+{
+	at_store_rlx(wf_calm_word(), (uint64_t)WF_CALM_FENCED); /* rlx: one thread */
 }
 
 #endif

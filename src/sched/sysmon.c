@@ -41,7 +41,8 @@ static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see 
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
 static const int64_t CALM_NS = 0;
 #else
-static const int64_t CALM_NS = 50000000;  /* twice that without a wait for a mutex is the calm */
+static const int64_t CALM_NS =
+    50000000; /* that, or twice that, without a wait for a mutex: the calm */
 static const int64_t SLICE_NS = 10000000; /* Go's forcePreemptNS */
 #endif
 enum {
@@ -450,7 +451,7 @@ run_overdue_timers(int64_t now)
 	at_store_rel(&mon.m->at_rest, 1); /* rel: as there */
 }
 
-/* Nobody waits for a mutex, and nobody did at the last look but one. */
+/* Nobody waits for a mutex, nor did at the last of these looks, nor has since. */
 static void
 calm_down(int64_t now)
 {

@@ -8,12 +8,13 @@
  * to starving: now an unlock names the first in line as the holder, and nobody else gets in. That
  * ends with the one that is last in line or has not waited that long. These are Go's rules.
  *
- * MTX-1: the atomic that frees or passes on the word is an unlock's last access (SYNC-1).
+ * MTX-1: the atomic that frees or passes on the word is an unlock's last access (SYNC-1). (But MTX-6.)
  * MTX-2: WAITED is set before its setter sleeps, and taken away only when nobody is in line; both
  *        under the bucket's lock and while somebody has the mutex. (But MTX-6.)
  * MTX-3: if the word is free and somebody is in line, one that competes is on its way: it was
- *        woken, or spins, and takes the mutex or finds a holder before it sleeps. WOKEN is set
- *        only for such a one. It may be missing, then one too many is woken.
+ *        woken, or spins, and takes the mutex or finds a holder before it sleeps; or an unlock that
+ *        comes late is about to wake one. WOKEN is set only for such a one. It may be missing, then one
+ *        too many is woken.
  * MTX-4: STARVING is set only while somebody has the mutex; an unlock passes that one's place on.
  *        Who is handed the mutex has it, whatever its scopes say: the claim has decided.
  * MTX-5: a WOKEN that an earlier run has left (its goroutines are gone) is not believed: who is to
@@ -41,7 +42,7 @@ enum {
 	NAP_NS = 50000,
 };
 
-WF_EXPORT uint64_t weft_mutex_waits_word; /* see core/calm.h */
+WF_EXPORT uint64_t weft_mutex_waits_word[8] WF_ALIGNED(WF_CACHE_LINE); /* see core/calm.h */
 
 /* One that wants the mutex. */
 struct wants {
@@ -280,16 +281,19 @@ wake_late(struct wf_m *m, struct weft_mutex *mx)
 		wf_at_wake(m, a, WF_COMPETE);
 }
 
-/* No run is up: nobody waits. */
+/* No run is up: nobody waits. But the next one may be by now, and one of its goroutines believe a
+   flag that the last has left: then this comes late. */
 static void
-unlock_outside(wf_a64 *word)
+unlock_outside(struct weft_mutex *mx)
 {
+	wf_a64 *word = wf_mutex_word(mx);
 	uint64_t w = at_load_rlx(word); /* rlx: the CAS decides */
 
 	do
 		if (is_free(w))
 			misuse();
 	while (!at_cas_acqrel(word, &w, UINT64_C(0))); /* rel: as above. MTX-1 */
+	weft_unlock_late_(mx);                         /* MTX-6 */
 }
 
 /* ---- when the run is over */
@@ -399,16 +403,18 @@ weft_unlock_slow_(struct weft_mutex *mx)
 		wf_mutex_unlock(m, mx);
 		wf_leave(m);
 	} else {
-		unlock_outside(wf_mutex_word(mx));
+		unlock_outside(mx);
 	}
 }
 
 WF_EXPORT void
 weft_unlock_late_(struct weft_mutex *mx)
 {
-	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_m *m;
 
-	if (!m) /* nobody waits */
+	fence_seq(); /* the free word before the look for a run: one that is not up has no waiters */
+	m = wf_enter(WF_CALL_N);
+	if (!m)
 		return;
 	wake_late(m, mx);
 	wf_leave(m);

@@ -24,7 +24,7 @@ hash_of(const void *key)
 	return h ^ (h >> 33);
 }
 
-/* Of either line: the object itself. */
+/* Of each of its lines: the object itself. */
 static const void *
 object_of(const void *key)
 {

@@ -50,7 +50,8 @@ wf_at_list_push(struct wf_at_list *l, struct wf_at *a)
 
 struct wf_bucket *wf_bucket_of(const void *key);
 
-/* A second line at the same object, in the same bucket. Objects are aligned to 8. */
+/* A second line at the same object, in the same bucket. Objects are aligned to 8; the mutex has the
+   third (wf_mutex_line). */
 WF_INLINE const void *
 wf_second_line(const void *key)
 {

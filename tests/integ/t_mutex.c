@@ -820,6 +820,22 @@ unlocks_and_ends(void)
 	return 0;
 }
 
+static int
+comes_to_calm(void)
+{
+	while (!wf_calm() && !wf_sched.fenced)
+		weft_sleep(WEFT_MS);
+	return 0;
+}
+
+/* CALM-2: who was in line when its run ended is counted no more. */
+TEST(calm_comes_back_after_a_run_that_left_waiters)
+{
+	EXPECT_EQ(weft_run(leaves_it_locked), 0);
+	weft_unlock(&kept);
+	EXPECT_EQ(weft_run(comes_to_calm), 0);
+}
+
 /* MTX-5 */
 TEST(one_that_was_woken_and_dropped_is_not_waited_for)
 {

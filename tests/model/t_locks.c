@@ -87,6 +87,7 @@ static struct {
 	int ok[PARTIES], failed[PARTIES], ones; /* of what can fail */
 	int once_calls;
 	bool turned;
+	unsigned calm_ended;
 	int64_t clock_ns;
 	wf_a32 both;   /* are in line */
 	unsigned over; /* bit i: party i */
@@ -282,6 +283,7 @@ do_other(unsigned i, struct op op)
 		return false;
 	case CALM_ENDS:
 		wf_calm_end(WF_CALM_THREAD);
+		s.calm_ended++;
 		return false;
 	case TURN:
 		if (!s.last[i])
@@ -375,6 +377,8 @@ static void
 check_all_over(void)
 {
 	SIM_CHECK(s.over == (1u << s.plan->parties) - 1);
+	/* who has waited is counted no more, but for the one that a plan has left */
+	SIM_CHECK(wf_calm_word()->v / WF_CALM_THREAD == s.calm_ended);
 	if (s.plan->check)
 		s.plan->check();
 }
@@ -428,6 +432,10 @@ SCENARIO(mtx_calm_returns) = {.setup = setup_calm_returns,
 			      .threads = {PARTY(0), PARTY(1), PARTY(2)},
 			      .check_end = check_all_over,
 			      .mutants = {SIM_MUTANT(MUT_CALM_EARLY)}};
+SCENARIO(mtx_calm_returns_arm) = {.setup = setup_calm_returns,
+				  .threads = {PARTY(0), PARTY(1), PARTY(2)},
+				  .check_end = check_all_over,
+				  .model = SIM_ARM};
 
 /* MTX-6: who comes late finds another object there. */
 PLAN(mtx_late_turned, .parties = 3, .refs = 2,
