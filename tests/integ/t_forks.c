@@ -45,6 +45,22 @@ static struct weft_mutex mutex;
 
 weft_local(int, mine);
 
+/* What works in a child and uses the heap. ASan's allocator does not see to its locks at a fork, as libc's
+   does: a child of a process with threads may find them held for ever. 0: so it was. */
+static int
+heap_calls_in_child(void)
+{
+#ifndef WF_ASAN
+	weft_timeout(1000) {
+		*mine() += 1;
+	}
+	if (*mine() < 1)
+		return 9;
+	weft_free(made);
+#endif
+	return 0;
+}
+
 /* Everything that needs a runtime says that there is none; the rest works. 0: so it was. */
 static int
 calls_in_child(void)
@@ -73,16 +89,12 @@ calls_in_child(void)
 	}
 	if (rc != -ENOTSUP || weft_run(nothing) != -ENOTSUP)
 		return 7;
-	weft_timeout(1000) {
-		*mine() += 1;
-	}
-	if (weft_cap(made) != 2 || *mine() < 1)
+	if (weft_cap(made) != 2)
 		return 8;
 	weft_yield();
 	weft_checkpoint();
 	weft_dump(2);
-	weft_free(made);
-	return 0;
+	return heap_calls_in_child();
 }
 
 static void
@@ -307,7 +319,7 @@ TEST(forked_child_does_not_wait_for_a_lock_that_nobody_holds)
 		;
 	pid = fork_with_alarm();
 	if (pid == 0) {
-		*mine() = 1;
+		*mine() = 1; /* nobody uses the heap at this moment */
 		_exit(weft_run(nothing) == 0 ? 0 : 1);
 	}
 	expect_status(pid, 0);
