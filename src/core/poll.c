@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { AHEAD = 4 }; /* records that are fetched while others are looked at */
+enum { AHEAD = 16 }; /* records that are fetched while others are looked at */
 
 struct wf_poll wf_poll;
 wf_aptr wf_fd_table[WF_FD_CHUNKS];
@@ -215,10 +215,8 @@ fetch(const struct wf_events *events, int i)
 {
 	const struct wf_fd *f = record_of(events, i + AHEAD);
 
-	if (f) {
+	if (f)
 		__builtin_prefetch(f, 1);
-		__builtin_prefetch((const char *)f + WF_CACHE_LINE, 1);
-	}
 	f = record_of(events, i + AHEAD / 2);
 	if (f) /* rlx: a guess, it is not locked */
 		__builtin_prefetch(at_load_rlx((const wf_aptr *)&f->line[WF_READ].first), 1);

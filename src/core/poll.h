@@ -42,18 +42,19 @@ struct wf_fd {
 	wf_a32 count[2];   /* of events, per direction; written under lock */
 	wf_a32 seen;       /* all events that were ever reported, together; written under lock */
 	wf_a32 generation; /* who waits for another returns; written under lock */
-	/* under lock */
-	struct wf_waitlist line[2];
 	/* const */
 	int fd;
-	/* who has the turn to read: see wait/fd.c */
-	bool drained;
-	uint8_t checks;
-	uint32_t drained_at;
 	/* const while it is weft's */
 	uint32_t kind;
+	/* who has the turn to read: see wait/fd.c */
+	uint32_t drained_at;
+	bool drained;
+	uint8_t checks;
+	/* under lock */
+	struct wf_waitlist line[2];
 } WF_ALIGNED(64);
 _Static_assert(sizeof(struct wf_fd) == 128, "two lines");
+_Static_assert(offsetof(struct wf_fd, line[WF_WRITE]) == 64, "a read needs only the first");
 
 #ifdef WF_TINY
 enum { WF_EVENTS = 2 };

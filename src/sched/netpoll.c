@@ -18,6 +18,7 @@
  * NETP-1: while somebody waits for a descriptor and all Ps are idle, an M attends, or is on its way
  *         to: each M looks after it has put its P away (ATT-1), and so does the one who waits.
  * NETP-2: a break that comes to one who does not attend is passed on.
+ * NETP-3: whom an event wakes goes behind those in the global queue.
  */
 #include "sched/netpoll.h"
 #include "sched/sched.h"
@@ -64,6 +65,14 @@ wf_netpoll_joined(struct wf_m *m)
 
 /* ---- looks */
 
+/* Behind all who can run already: a busy P is refilled by its looks before it comes to the global queue,
+   and who is there would wait for ever. NETP-3 */
+static struct wf_p *
+queue_for_ready(const struct wf_m *m)
+{
+	return wf_globq_size(&wf_globq) > 0 ? NULL : wf_m_p(m);
+}
+
 void
 wf_netpoll_begin(void)
 {
@@ -79,7 +88,7 @@ wf_netpoll_end(struct wf_m *m, const struct wf_events *events)
 		at_store_rlx(&last_ns, (uint64_t)os_now_ns()); /* rlx: a hint */
 		if (wf_poll_deliver(events, &ready))
 			wf_signal_hook(m);
-		wf_ready_all(m, &ready);
+		wf_ready_all(m, queue_for_ready(m), &ready);
 	}
 	at_add_acqrel(&wf_sched.firing, (uint32_t)-1); /* acqrel: all are submitted */
 }
@@ -98,7 +107,7 @@ look(struct wf_m *m, int64_t until)
 	wf_netpoll_begin();
 	broken = wf_poll_deliver(&events, &ready);
 	any = ready.size > 0 || broken; /* a signal may have made somebody runnable */
-	wf_ready_all(m, &ready);
+	wf_ready_all(m, queue_for_ready(m), &ready);
 	if (broken)
 		wf_signal_hook(m);
 	at_add_acqrel(&wf_sched.firing, (uint32_t)-1); /* acqrel: as above */

@@ -249,6 +249,32 @@ wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next)
 	}
 }
 
+/* The same for many, normal ones, behind all others. Those that find no room at p follow in the global
+   queue: what is queued here already does not go behind them. */
+void
+wf_submit_all(struct wf_m *m, struct wf_p *p, struct wf_glist *l)
+{
+	bool lone;
+
+	if (l->size == 0)
+		return;
+	if (likely(p && !m->pinned)) {
+		p->chain = 0;
+		/* rlx: only thieves change it */
+		lone = l->size == 1 && wf_runq_len(&p->runq) == 0 &&
+		       at_load_rlx(&p->runq.next) == NULL;
+		wf_runq_put_batch(&p->runq, l);
+		if (likely(l->size == 0)) {
+			wf_queued(m, p, lone);
+			return;
+		}
+	} else if (p) {
+		p->fair = 0; /* as in wf_submit */
+	}
+	wf_globq_put_batch(&wf_globq, l);
+	wf_submitted(m);
+}
+
 void
 wf_ready(struct wf_m *m, struct wf_g *g)
 {

@@ -34,6 +34,7 @@ void wf_requeue_rare(struct wf_m *m, struct wf_p *p, struct wf_g *g);
 bool wf_overflow(struct wf_p *p, struct wf_glist *over); /* a full ring's half goes elsewhere */
 struct wf_m *wf_yield(struct wf_m *m, enum wf_pending how);
 void wf_submit(struct wf_m *m, struct wf_p *p, struct wf_g *g, bool next);
+void wf_submit_all(struct wf_m *m, struct wf_p *p, struct wf_glist *l); /* to the end */
 
 #ifdef WF_TINY
 enum { WF_FAIR_EVERY = 4 };

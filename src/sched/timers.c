@@ -116,10 +116,12 @@ wf_timers_flush(void)
 	at_store_rlx(&wf_sched.attend_until, NOBODY); /* rlx: nobody runs */
 }
 
-/* To the end of the queue, so that those who are due first run first. */
+/* To the end of the queue of p, the caller's, or NULL: of the global one; so that those who are due first
+   run first. */
 void
-wf_ready_all(struct wf_m *m, struct wf_glist *l)
+wf_ready_all(struct wf_m *m, struct wf_p *p, struct wf_glist *l)
 {
+	struct wf_glist normal = {0};
 	struct wf_g *g;
 
 	while ((g = wf_glist_pop(l))) {
@@ -131,8 +133,12 @@ wf_ready_all(struct wf_m *m, struct wf_glist *l)
 		__builtin_prefetch(g->sp); /* it has slept long, and others run before it */
 		wf_g_readied(g);           /* CLAIM-2 */
 		wf_count(wf_m_p(m), n_readies, 1);
-		wf_submit(m, wf_m_p(m), g, false);
+		if (unlikely(g->flags & (WF_G_CLASSES | WF_G_PINNED)))
+			wf_submit(m, wf_m_p(m), g, false);
+		else
+			wf_glist_push(&normal, g);
 	}
+	wf_submit_all(m, p, &normal);
 }
 
 static void
@@ -157,7 +163,7 @@ run(struct wf_m *m, struct wf_heap *h, int64_t now)
 
 	do {
 		wf_heap_run(wf_timers_mine(m), h, now, &due);
-		wf_ready_all(m, &due.ready);
+		wf_ready_all(m, wf_m_p(m), &due.ready);
 		for (uint32_t i = 0; i < due.n; i++)
 			wf_timer_fire_hook(m, due.object[i].o, due.object[i].when,
 					   due.object[i].number);

@@ -23,11 +23,11 @@ WF_EXTERN void (*wf_timer_fire_hook)(struct wf_m *m, struct wf_timer_object *o, 
 WF_EXTERN void (*wf_timer_gone_hook)(struct wf_timer_object *o); /* nobody has it any more */
 
 /* ---- for sched/ and the end of a run */
-enum { WF_ATTEND_NOBODY = 0 };                         /* sched.attend_until */
-void wf_ready_all(struct wf_m *m, struct wf_glist *l); /* to the end of the queue */
-int64_t wf_timers_nearest(void);                       /* ordered by the caller's fence */
-bool wf_timers_live(void);                             /* will any of them do something? */
-void wf_timers_flush(void);                            /* nobody runs: all are out */
+enum { WF_ATTEND_NOBODY = 0 };                                         /* sched.attend_until */
+void wf_ready_all(struct wf_m *m, struct wf_p *p, struct wf_glist *l); /* to the end of p's queue */
+int64_t wf_timers_nearest(void); /* ordered by the caller's fence */
+bool wf_timers_live(void);       /* will any of them do something? */
+void wf_timers_flush(void);      /* nobody runs: all are out */
 void wf_timers_run_own(struct wf_m *m, struct wf_p *p);
 bool wf_timers_run_due(struct wf_m *m); /* of all heaps; true: there were some */
 void wf_timers_run_overdue(struct wf_m *m, int64_t now);

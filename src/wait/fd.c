@@ -366,7 +366,7 @@ become_ours(struct wf_m *m, int fd, uint32_t kind)
 		return rc;
 	/* Who still waits for this number has missed that it was closed behind our back. */
 	generation = wf_fd_renew(f, -ECANCELED, &ready);
-	wf_ready_all(m, &ready);
+	wf_ready_all(m, wf_m_p(m), &ready);
 	f->drained = false;
 	f->checks = 0;
 	f->kind = kind;
@@ -408,7 +408,7 @@ send_away(struct wf_m *m, struct wf_fd *f)
 		wf_at_wake_all(m, a, -ECANCELED);
 	}
 	wf_fd_renew(f, -ECANCELED, &ready);
-	wf_ready_all(m, &ready);
+	wf_ready_all(m, wf_m_p(m), &ready);
 }
 
 /* The caller has set CLOSING, and has one use. */

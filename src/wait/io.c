@@ -76,7 +76,7 @@ read_blocking(int fd, const struct iovec *iov, int n)
 	ssize_t rc;
 
 	wf_section_begin();
-	rc = os_readv(fd, iov, n);
+	rc = os_readv(fd, iov, n, false);
 	wf_section_end();
 	return rc;
 }
@@ -114,7 +114,8 @@ read_other(struct wf_io *io, const struct iovec *iov, int n)
 		rc = io->blocks ? -EOPNOTSUPP : os_readv_now(io->fd, iov, n);
 		return rc == -EOPNOTSUPP ? read_blocking(io->fd, iov, n) : rc;
 	}
-	return io->f->kind & WF_FD_FILE ? read_blocking(io->fd, iov, n) : os_readv(io->fd, iov, n);
+	return io->f->kind & WF_FD_FILE ? read_blocking(io->fd, iov, n)
+					: os_readv(io->fd, iov, n, io->f->kind & WF_FD_SOCKET);
 }
 
 WF_INLINE bool
@@ -131,7 +132,7 @@ read_once(struct wf_io *io, const struct iovec *iov, int n)
 
 	if (unlikely(!is_tcp(io)))
 		return read_other(io, iov, n);
-	rc = os_readv(f->fd, iov, n);
+	rc = os_readv(f->fd, iov, n, true);
 	f->drained = rc > 0 && (size_t)rc < total(iov, n) && is_plain(f);
 	f->drained_at = io->count;
 	return rc;

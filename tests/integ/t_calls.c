@@ -128,10 +128,10 @@ is_wait(long number)
 static enum kind
 kind_of(long number)
 {
-	return is_wait(number)        ? WAIT
-	       : number == SYS_read   ? READ
-	       : number == SYS_sendto ? WRITE
-				      : OTHER;
+	return is_wait(number)                                ? WAIT
+	       : number == SYS_read || number == SYS_recvfrom ? READ
+	       : number == SYS_sendto                         ? WRITE
+							      : OTHER;
 }
 
 long

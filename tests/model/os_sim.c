@@ -595,29 +595,28 @@ os_pipe(int fds[2])
 }
 
 ssize_t
-os_readv(int fd, const struct iovec *iov, int n)
+os_readv(int fd, const struct iovec *iov, int n, bool socket)
 {
-	(void)fd, (void)iov, (void)n;
+	(void)fd, (void)iov, (void)n, (void)socket;
 	return -ENOSYS;
 }
 
 ssize_t
 os_writev(int fd, const struct iovec *iov, int n, bool socket)
 {
-	(void)socket;
-	return os_readv(fd, iov, n);
+	return os_readv(fd, iov, n, socket);
 }
 
 ssize_t
 os_readv_now(int fd, const struct iovec *iov, int n)
 {
-	return os_readv(fd, iov, n);
+	return os_readv(fd, iov, n, false);
 }
 
 ssize_t
 os_writev_now(int fd, const struct iovec *iov, int n)
 {
-	return os_readv(fd, iov, n);
+	return os_readv(fd, iov, n, false);
 }
 
 /* ---- sockets: there are none */
