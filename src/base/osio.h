@@ -43,7 +43,8 @@ int os_close_foreign(int fd);
 int os_pipe(int fds[2]); /* non-blocking */
 
 /* Reads and writes. Where the descriptor is non-blocking or the call is _now: -EAGAIN. SIGPIPE is
-   never raised. The _now ones work on any descriptor; -EOPNOTSUPP: its kind cannot tell. */
+   never raised. The _now ones work on any descriptor; -EOPNOTSUPP: its kind cannot tell.
+   socket: it is known to be one, and has a shorter way. */
 ssize_t os_readv(int fd, const struct iovec *iov, int n, bool socket);
 ssize_t os_writev(int fd, const struct iovec *iov, int n, bool socket);
 ssize_t os_readv_now(int fd, const struct iovec *iov, int n);
