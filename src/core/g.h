@@ -93,10 +93,10 @@ struct wf_g {
 	struct weft_wg *wg; /* counted down when it ends */
 	int64_t parent;     /* id of its creator, 0: a plain thread */
 	struct wf_locals *locals;
-	wf_a8 *kid_site; /* where it last started a goroutine: an element of wf_joins */
+	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
 	char arg[WEFT_ARG_MAX] WF_ALIGNED(16);
 	const char *name;
-	struct wf_g *joiner; /* the parent that runs it while it waits for it, or NULL */
+	wf_a8 *kid_site; /* where it last started a goroutine: an element of wf_joins */
 
 	void *san;         /* a sanitizer's record: TSan's fiber, or ASan's fake stack while away */
 	struct wf_m *home; /* WF_G_PINNED: its M */
