@@ -51,7 +51,6 @@ enum wf_pending {
 	WF_PEND_BIASED, /* the G waits in a channel of the P's bias, which is left then: CHAN-5 */
 	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
 	WF_PEND_OVER,   /* the G is dropped: its run has ended */
-	WF_PEND_JOIN,   /* the G waits for the child that starts now */
 };
 
 typedef void wf_commit_fn(struct wf_g *g, void *arg);

@@ -451,27 +451,24 @@ depot_put(int class, void **slots, uint32_t n)
 }
 
 void
-wf_stack_give(struct wf_p *p, int class, void *slot)
+wf_stack_give_slow(struct wf_p *p, int class, void *slot)
 {
+	enum { HALF = WF_STACK_CACHE / 2 };
 	struct wf_stack_cache *c;
+	void *cold[HALF];
 
 	if (!p) {
 		depot_put(class, &slot, 1);
 		return;
 	}
 	c = &p->stacks[class];
-	if (unlikely(c->count == WF_STACK_CACHE)) {
-		enum { HALF = WF_STACK_CACHE / 2 };
-		void *cold[HALF];
-
-		/* the lower half was not used for longest */
-		for (int i = 0; i < HALF; i++)
-			cold[i] = c->slot[i];
-		for (int i = 0; i < WF_STACK_CACHE - HALF; i++)
-			c->slot[i] = c->slot[i + HALF];
-		c->count -= HALF;
-		depot_put(class, cold, HALF);
-	}
+	/* the lower half was not used for longest */
+	for (int i = 0; i < HALF; i++)
+		cold[i] = c->slot[i];
+	for (int i = 0; i < WF_STACK_CACHE - HALF; i++)
+		c->slot[i] = c->slot[i + HALF];
+	c->count -= HALF;
+	depot_put(class, cold, HALF);
 	c->slot[c->count++] = slot; /* STK-2 */
 }
 

@@ -57,7 +57,7 @@ wf_stack_unreserve(struct wf_cache *c, int class)
 
 /* Holder of p, or p NULL. Bind a slot to g, which was promised one; take it away again. */
 void *wf_stack_take_slow(struct wf_p *p, int class);
-void wf_stack_give(struct wf_p *p, int class, void *slot);
+void wf_stack_give_slow(struct wf_p *p, int class, void *slot);
 
 WF_INLINE void *
 wf_stack_take(struct wf_p *p, int class)
@@ -65,6 +65,17 @@ wf_stack_take(struct wf_p *p, int class)
 	struct wf_stack_cache *c = &p->stacks[class];
 
 	return likely(c->count > 0) ? c->slot[--c->count] : wf_stack_take_slow(p, class);
+}
+
+WF_INLINE void
+wf_stack_give(struct wf_p *p, int class, void *slot)
+{
+	struct wf_stack_cache *c = p ? &p->stacks[class] : NULL;
+
+	if (likely(c && c->count < WF_STACK_CACHE))
+		c->slot[c->count++] = slot; /* STK-2 */
+	else
+		wf_stack_give_slow(p, class, slot);
 }
 
 /* First byte above the usable stack. Tops are coloured: slots are equally aligned, and without

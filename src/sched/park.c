@@ -32,9 +32,6 @@ wf_arrived_rare(struct wf_m *m, enum wf_pending what)
 	case WF_PEND_OVER:
 		wf_g_drop(m, g);
 		break;
-	case WF_PEND_JOIN:
-		wf_g_waits(g); /* nobody can wake it but the child, which has not begun */
-		break;
 	default: /* NONE: g0 has nothing to do */
 		break;
 	}
@@ -155,11 +152,9 @@ wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
 	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
 	g->errno_saved = (int16_t)*m->errno_address;
 	wf_tsan_release(g); /* as in wf_switch_away */
-	m->pending = WF_PEND_JOIN;
-	m->pending_g = g;
 	wf_g_runs(kid);
 	m->g = kid;
-	*mp = wf_resumed(wf_call_kid(m, p, g, kid));
+	*mp = wf_call_kid(m, p, g, kid);
 	return true;
 }
 

@@ -389,7 +389,7 @@ kid_main(void *arg)
 	struct wf_g *kid = m->g, *parent;
 
 	wf_asan_arrive(NULL, NULL, NULL);
-	wf_arrived(m); /* PARK-2 */
+	wf_g_waits(kid->joiner); /* PARK-1; nobody can wake it but kid, which has not begun */
 	wf_tsan_acquire(kid);
 	*m->errno_address = 0;
 	wf_leave(m);
@@ -419,7 +419,19 @@ wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid)
 	wf_bind_stack(p, kid);
 	wf_asan_leave(&g->san, kid->stack, wf_stack_bytes(kid->stack_class));
 	wf_tsan_switch(kid->san);
-	return wf_ctx_call(&g->sp, wf_stack_top(kid->stack, kid->stack_class), kid_main, m);
+	m = wf_ctx_call(&g->sp, wf_stack_top(kid->stack, kid->stack_class), kid_main, m);
+	/* as wf_resumed, where mostly the kid is to be buried; SELF-1 */
+	g = m->g;
+	wf_asan_arrive(g->san, NULL, NULL);
+	if (likely(m->pending == WF_PEND_DEAD)) { /* PARK-2 */
+		m->pending = WF_PEND_NONE;
+		bury(m, m->pending_g);
+	} else {
+		wf_arrived(m);
+	}
+	wf_tsan_acquire(g);
+	*m->errno_address = g->errno_saved;
+	return m;
 }
 
 /* First-run trampoline: the base of every goroutine stack. */
