@@ -54,7 +54,7 @@ JOBS = [
     Job("select4", ["select4"], ["select4"], "select over 4 unbuffered channels"),
     Job("sieve", ["sieve"], ["sieve"], "concurrent prime sieve to the 2000th prime"),
     Job("mutex", ["mutex"], ["mutex"], "8 goroutines, one mutex, per lock and unlock"),
-    Job("pipeline", ["pipeline"], ["pipeline"],
+    Job("pipeline", ["pipeline"], ["pipeline", "pipeline_floor"],
         "1000 goroutines, 1000 times each: receive, 1 us of work, send"),
     Job("timers", ["timers", "timers"], ["timers_p50", "timers_p99", "timers_cpu", "timers_floor"],
         "100,000 goroutines sleep 1 to 1000 ms, three times: how late, and CPU time"),

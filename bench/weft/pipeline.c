@@ -3,6 +3,9 @@
  * pipeline.c: row pipeline. A thousand goroutines receive a thousand numbers each from one shared
  * channel, work for a microsecond on every number and send it on over a second shared channel. One
  * more goroutine feeds the first channel; the one that measures empties the second.
+ *
+ * Beside it its floor: the same work on as many processors, and for each channel a word that all of
+ * them add to, as less than the transfer of one cache line nobody can share.
  */
 #include "bench.h"
 
@@ -113,6 +116,41 @@ pipeline(int64_t items, int64_t steps)
 	bench_check("pipeline", sum, count * (count - 1) / 2);
 }
 
+static struct {
+	_Alignas(128) int64_t in;
+	_Alignas(128) int64_t out;
+} shared;
+
+struct lone_worker {
+	int64_t items;
+	int64_t steps;
+};
+
+static int
+lone_worker(struct lone_worker *arg)
+{
+	uint64_t x = 0;
+
+	for (int64_t i = 0; i < arg->items; i++) {
+		__atomic_fetch_add(&shared.in, 1, __ATOMIC_ACQ_REL);
+		x = work(x, arg->steps);
+		__atomic_fetch_add(&shared.out, 1, __ATOMIC_ACQ_REL);
+	}
+	return 0;
+}
+
+static void
+work_alone(int64_t items, int64_t steps)
+{
+	int procs = weft_procs();
+	struct weft_wg wg = {0};
+
+	for (int i = 0; i < procs; i++)
+		bench_must("weft_wg_go",
+			   weft_wg_go(&wg, lone_worker, items * WORKERS / procs, steps));
+	bench_must("weft_wg_wait", weft_wg_wait(&wg));
+}
+
 static int
 measure(void)
 {
@@ -125,6 +163,10 @@ measure(void)
 	pipeline(items, steps);
 	took = bench_since(start);
 	bench_report("pipeline", "warm", "ms", (double)took.wall_ns / 1e6, took);
+	start = bench_now();
+	work_alone(items, steps);
+	took = bench_since(start);
+	bench_report("pipeline_floor", "warm", "ms", (double)took.wall_ns / 1e6, took);
 	return 0;
 }
 

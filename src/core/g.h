@@ -83,12 +83,12 @@ struct wf_g {
 	wf_a32 status; /* written through gstatus.h only */
 	wf_a32 claim;  /* wait number and state: one waker wins; see gclaim.h */
 	/* the holder's again */
-	int64_t id;
+	void *stack;         /* lowest address of its slot; NULL until it first runs */
 	int64_t since_ns;    /* coarse clock: began to wait, or was queued as idle class */
 	const void *wait_on; /* what it waits for: the object, or the record of a channel wait */
 	struct weft_scope *scope; /* the innermost open scope: see wait/scope.h */
 
-	void *stack; /* lowest address of its slot; NULL until it first runs */
+	int64_t id;
 	struct weft_site *site;
 	struct weft_wg *wg; /* counted down when it ends */
 	int64_t parent;     /* id of its creator, 0: a plain thread */
@@ -107,7 +107,7 @@ struct wf_g {
 } WF_ALIGNED(64);
 
 _Static_assert(sizeof(struct wf_g) == 320, "five cache lines; a million goroutines count");
-_Static_assert(offsetof(struct wf_g, stack) == 64, "the hot fields are one line");
+_Static_assert(offsetof(struct wf_g, id) == 64, "the hot fields are one line");
 _Static_assert(offsetof(struct wf_g, san) == 256, "and those of a timer are one");
 
 #endif
