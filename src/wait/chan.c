@@ -33,16 +33,16 @@ slot(struct wf_chan *ch, uint64_t i)
 	return ch->ring + i * ch->elem_bytes;
 }
 
+/* Behind so many others. */
 WF_INLINE void
-ring_put(struct wf_chan *ch, const void *elem)
+ring_put(struct wf_chan *ch, uint64_t fill, const void *elem)
 {
-	char *to = slot(ch, ch->send_at);
+	uint64_t at = ch->recv_at + fill;
+	char *to = slot(ch, at < ch->cap ? at : at - ch->cap);
 
 	wf_tsan_acquire(to); /* the receiver before last of this slot */
 	copy(ch, to, elem);
 	wf_tsan_release(to);
-	if (unlikely(++ch->send_at == ch->cap))
-		ch->send_at = 0;
 }
 
 /* elem NULL: the value is dropped. */
@@ -97,7 +97,7 @@ wf_chan_do_send(struct wf_chan *ch, uint64_t *s, const void *elem, struct wf_wai
 		return 0;
 	}
 	if (wf_chan_fill(*s) < ch->cap) {
-		ring_put(ch, elem);
+		ring_put(ch, wf_chan_fill(*s), elem);
 		*s += WF_CH_ONE;
 		return 0;
 	}
@@ -120,7 +120,7 @@ wf_chan_do_recv(struct wf_chan *ch, uint64_t *s, void *elem, struct wf_waiter **
 				copy(ch, elem, w->elem);
 		} else { /* full: the oldest comes out, the sender's goes to the end */
 			ring_take(ch, elem);
-			ring_put(ch, w->elem);
+			ring_put(ch, ch->cap - 1, w->elem);
 		}
 		w->result = 0;
 		*peer = w;
@@ -389,7 +389,7 @@ use(struct wf_chan *ch, void *elem, bool sends)
 	if (s & (sends ? WF_CH_RECVS : WF_CH_SENDS))
 		return (sends ? meet_receiver : meet_sender)(m, ch, s, elem, p);
 	if (sends)
-		ring_put(ch, elem);
+		ring_put(ch, wf_chan_fill(s), elem);
 	else
 		ring_take(ch, elem);
 	wf_chan_count(p, NULL);

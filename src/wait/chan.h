@@ -50,27 +50,32 @@ enum {
 #define WF_ALL_CHANS ((void *)1) /* in_chan: any that is biased to this P */
 
 struct wf_chan {
-	/* a line: all that a channel without a ring needs */
+	/* a line: all that is written, but for the values, so that cores that share it pass on no more */
 	union {
-		size_t elem_bytes; /* const */
+		struct {
+			uint32_t elem_bytes, cap; /* const */
+		};
 		struct wf_limbo limbo;
 	};
 	wf_a64 state;
-	wf_aptr owner; /* while biased: a P; + 1 when its bias is being taken away */
-	uint64_t cap;  /* const */
-	struct wf_waitlist recvs, sends; /* CHAN-1 */
-
+	wf_aptr
+	    owner; /* while biased: a P; + 1 when its bias is being taken away; else WF_CHAN_LAST */
 	/* CHAN-1 */
-	uint64_t recv_at, send_at; /* places in the ring */
-	struct wf_p *last_p;       /* who had LOCKED last ... */
-	uint32_t streak, patience; /* ... how often in a row, and when that earns the bias */
+	uint32_t recv_at; /* the oldest value's place in the ring */
+	uint32_t streak;  /* how often in a row the owner, which had LOCKED last, had it before */
+	struct wf_waitlist recvs, sends;
+
+	uint32_t patience; /* CHAN-1: when that earns the bias */
 	/* const */
 	const char *where;         /* it was made, "file:line", or NULL */
 	struct weft_timer *timer;  /* that sends here, or NULL: see time.c */
 	struct wf_sigchan *signal; /* that comes here, or NULL: see sigchan.c */
 	char ring[] WF_ALIGNED(16);
 };
-_Static_assert(offsetof(struct wf_chan, recv_at) == 64, "the first fields are one line");
+_Static_assert(offsetof(struct wf_chan, patience) == 64, "the first fields are one line");
+
+/* The owner of a channel without a bias: p, or NULL, had LOCKED last. */
+#define WF_CHAN_LAST(p) ((void *)((uintptr_t)(p) + 2))
 
 /* A wait for one channel, on the stack of the one that waits; g->wait_on for WF_WAIT_SEND and
    WF_WAIT_RECV. */

@@ -86,13 +86,14 @@ wf_chan_new(size_t elem_bytes, size_t cap, const char *where)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(elem_bytes, cap, &bytes) || cap > UINT32_MAX ||
-	    bytes > PTRDIFF_MAX - 2 * sizeof(*ch))
+	    elem_bytes > UINT32_MAX || bytes > PTRDIFF_MAX - 2 * sizeof(*ch))
 		return NULL;
 	bytes = (sizeof(*ch) + bytes + WF_CACHE_LINE - 1) / WF_CACHE_LINE * WF_CACHE_LINE;
 	ch = aligned_alloc(WF_CACHE_LINE, bytes);
 	if (!ch)
 		return NULL;
-	*ch = (struct wf_chan){.cap = cap, .elem_bytes = elem_bytes, .where = where};
+	*ch = (struct wf_chan){
+	    .cap = (uint32_t)cap, .elem_bytes = (uint32_t)elem_bytes, .where = where};
 	ch->patience = wf_chan_patience();
 	return ch;
 }
@@ -124,7 +125,7 @@ struct wf_limbo *
 wf_chan_end(struct wf_m *m, struct wf_chan *ch)
 {
 	uint64_t s = wf_chan_lock(wf_m_p(m), ch);
-	size_t bytes = sizeof(*ch) + ch->cap * ch->elem_bytes;
+	size_t bytes = sizeof(*ch) + (size_t)ch->cap * ch->elem_bytes;
 
 	wf_chan_check(ch, s);
 	check_unused(ch);

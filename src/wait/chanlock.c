@@ -25,7 +25,7 @@ unbias(struct wf_chan *ch, uint64_t *s)
 	void *marked = (char *)owner + 1;
 	struct wf_p *p = owner;
 
-	if (!owner || ((uintptr_t)owner & 1) ||
+	if (((uintptr_t)owner & 3) || !owner ||         /* marked, or nobody's any more */
 	    !at_cas_acqrel(&ch->owner, &owner, marked)) /* acqrel: one of us does it */
 		return false;
 	if (!WF_MUTANT(MUT_CHAN_NO_MEMBARRIER))
@@ -45,7 +45,7 @@ unbias(struct wf_chan *ch, uint64_t *s)
 		wf_back_off(tries);
 	}
 	*s &= ~(uint64_t)WF_CH_BIASED;
-	at_store_rel(&ch->owner, NULL); /* rel: after BIASED is gone */
+	at_store_rel(&ch->owner, WF_CHAN_LAST(p)); /* rel: after BIASED is gone */
 	ch->patience = ch->patience < PATIENCE_MAX ? 4 * ch->patience : PATIENCE_MAX;
 	ch->streak = 0;
 	return true;
@@ -63,12 +63,13 @@ patience(const struct wf_p *p, const struct wf_chan *ch)
 static uint64_t
 earned(struct wf_p *p, struct wf_chan *ch, uint64_t s)
 {
-	if (ch->last_p != p) {
-		ch->last_p = p;
+	if (s & WF_CH_BIASED)
+		return s;
+	if (at_load_rlx(&ch->owner) != WF_CHAN_LAST(p)) {  /* rlx: under LOCKED */
+		at_store_rlx(&ch->owner, WF_CHAN_LAST(p)); /* rlx: nobody else looks at it now */
 		ch->streak = 0;
 		wf_gather_bounced(p, 1);
-	} else if (p && !wf_sched.fenced && !(s & WF_CH_BIASED) &&
-		   ++ch->streak >= patience(p, ch)) {
+	} else if (p && !wf_sched.fenced && ++ch->streak >= patience(p, ch)) {
 		at_store_rel(&ch->owner, p); /* rel: published by the unlock, with BIASED */
 		s |= WF_CH_BIASED;
 	}
