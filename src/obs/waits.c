@@ -78,6 +78,10 @@ add_chan(struct text *t, const struct wf_chan *at)
 	}
 	peek_string(ch.where, where, sizeof(where));
 	s = at_load_rlx(&ch.state); /* rlx: a copy */
+	if (s & WF_CH_FREED) {      /* where the capacity was is a link now */
+		add(t, "a channel made at %s that was freed", where);
+		return;
+	}
 	add(t, "the channel made at %s (%llu of %llu buffered%s", where,
 	    (unsigned long long)wf_chan_fill(s), (unsigned long long)ch.cap,
 	    s & WF_CH_CLOSED ? ", closed" : "");
