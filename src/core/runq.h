@@ -262,7 +262,7 @@ wf_runq_foresee(const struct wf_runq *q, uint32_t h)
 
 	__builtin_prefetch(later);
 	__builtin_prefetch(context);
-	__builtin_prefetch(context + WF_CACHE_LINE);
+	__builtin_prefetch((const char *)((uintptr_t)context + WF_CACHE_LINE)); /* it may be NULL */
 }
 
 /* Owner: the head of the ring. */

@@ -28,46 +28,6 @@ pick_urgent(struct wf_p *p, bool alone)
 	return unlikely(wf_globq_size(&wf_urgentq) > 0) ? wf_urgent_get(p, alone) : NULL;
 }
 
-/* A busy ring hides the fork queue: mostly it is the turn of its newest, depth first, but once of its
-   oldest, and once of the global queue. */
-static struct wf_g *
-pick_beside_ring(struct wf_p *p)
-{
-	uint32_t turn = ++p->fork_turns % FORK_TURNS;
-
-	if (turn == 0)
-		return wf_globq_get(&wf_globq);
-	return turn == FORK_TURNS / 2 ? wf_forkq_oldest(&p->forkq) : wf_forkq_pop(&p->forkq);
-}
-
-/* As a busy ring does: goroutines that take turns in runnext, at a P that nobody takes from. */
-static bool
-hides_forks(const struct wf_p *p)
-{
-	/* rlx: only thieves change it */
-	return unlikely(wf_gather_keeps(p)) && at_load_rlx(&p->runq.next) != NULL;
-}
-
-static struct wf_g *
-pick_fair(struct wf_p *p)
-{
-	struct wf_g *g = NULL;
-
-	if (p->fair > 0)
-		return NULL;
-	p->pin_turn = true; /* the next time */
-	p->fair = WF_FAIR_EVERY;
-	if (wf_forkq_empty(&p->forkq))
-		return wf_globq_get(&wf_globq);
-	if (wf_runq_len(&p->runq) > 0 || hides_forks(p)) {
-		p->fair = FORK_EVERY;
-		g = pick_beside_ring(p);
-	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */
-		g = wf_forkq_oldest(&p->forkq);
-	}
-	return g ? g : wf_globq_get(&wf_globq);
-}
-
 static void
 shuffle(struct wf_m *m, struct wf_glist *l)
 {
@@ -81,27 +41,80 @@ shuffle(struct wf_m *m, struct wf_glist *l)
 	*l = a;
 }
 
-/* A share of the global queue: the first is returned, the rest goes to the local ring. */
+/* How many to take from the global queue: half a ring, or what fits; it is not filled up, for then the
+   next that comes would send half of it back. */
+static uint32_t
+room(const struct wf_p *p)
+{
+	const uint32_t max = WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH;
+	uint32_t taken = wf_runq_len(&p->runq) + WF_RUNQ_SIZE / 16;
+	uint32_t left = taken < WF_RUNQ_SIZE ? WF_RUNQ_SIZE - taken : 1; /* one will not be put there */
+
+	return left < max ? left : max;
+}
+
+/* A share of the global queue: the first is returned, the rest goes to the end of the local ring. */
 static struct wf_g *
 pick_global(struct wf_m *m, struct wf_p *p)
 {
-	const uint32_t max = WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH;
 	struct wf_glist batch = {0};
 	struct wf_g *g;
 
 	/* rlx: procs changes only while the world is stopped */
-	wf_gather_took(p, wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs), max, &batch));
+	wf_gather_took(p, wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs), room(p), &batch));
 	if (unlikely(wf_sched.randomize))
 		shuffle(m, &batch);
 	g = wf_glist_pop(&batch);
 	if (batch.size > 0) { /* GLOBQ-2 */
 		wf_runq_put_batch(&p->runq, &batch);
-		CHECK(batch.size == 0); /* the local ring was empty */
+		CHECK(batch.size == 0); /* thieves only make room */
 		/* Who looked while they were on their way has seen none. A spinner tells when it stops. */
 		if (!m->spinning && !wf_gather_keeps(p) && !WF_MUTANT(MUT_IDLE_BATCH_MUTE))
 			wf_submitted(m);
 	}
 	return g;
+}
+
+/* A busy ring hides the fork queue: mostly it is the turn of its newest, depth first, but once of its
+   oldest, and once of the global queue. */
+static struct wf_g *
+pick_beside_ring(struct wf_m *m, struct wf_p *p)
+{
+	uint32_t turn = ++p->fork_turns % FORK_TURNS;
+
+	if (turn == 0)
+		return pick_global(m, p);
+	return turn == FORK_TURNS / 2 ? wf_forkq_oldest(&p->forkq) : wf_forkq_pop(&p->forkq);
+}
+
+/* As a busy ring does: goroutines that take turns in runnext, at a P that nobody takes from. */
+static bool
+hides_forks(const struct wf_p *p)
+{
+	/* rlx: only thieves change it */
+	return unlikely(wf_gather_keeps(p)) && at_load_rlx(&p->runq.next) != NULL;
+}
+
+/* A ring that is refilled from its own side (by those who give way, by timers) would leave one in sixty-one
+   turns to the global queue, however many wait there: hence a share of it, not one. */
+static struct wf_g *
+pick_fair(struct wf_m *m, struct wf_p *p)
+{
+	struct wf_g *g = NULL;
+
+	if (p->fair > 0)
+		return NULL;
+	p->pin_turn = true; /* the next time */
+	p->fair = WF_FAIR_EVERY;
+	if (wf_forkq_empty(&p->forkq))
+		return pick_global(m, p);
+	if (wf_runq_len(&p->runq) > 0 || hides_forks(p)) {
+		p->fair = FORK_EVERY;
+		g = pick_beside_ring(m, p);
+	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */
+		g = wf_forkq_oldest(&p->forkq);
+	}
+	return g ? g : pick_global(m, p);
 }
 
 /* Another P is in use: there is somebody to steal from. */
@@ -150,7 +163,7 @@ find_runnable(struct wf_m *m, bool *inherit)
 		*inherit = false;
 		if (unlikely(wf_globq_size(&wf_pinq) > 0) && wf_pin_serve(m))
 			continue;
-		if ((g = pick_urgent(p, false)) || (g = pick_fair(p)) ||
+		if ((g = pick_urgent(p, false)) || (g = pick_fair(m, p)) ||
 		    (g = wf_pick_local(p, inherit)) || (g = pick_global(m, p)) ||
 		    (g = pick_urgent(p, true)))
 			return g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* t_yield.c: yielding lets the others run, in order. fence-mode */
-#include "integ/helpers.h"
+#include "integ/waiting.h"
 
 static int flag;
 
@@ -155,6 +155,56 @@ TEST(global_queue_is_not_starved_by_the_local_one)
 {
 	use_procs(1);
 	EXPECT_EQ(weft_run(global_queue_beside_busy_ring), 0);
+}
+
+enum { CROWD = 1000 };
+
+static int came;
+
+struct comes {
+	weft_chan(int) gate;
+};
+
+static int
+comes(struct comes *a)
+{
+	int v;
+
+	EXPECT_EQ(weft_recv(a->gate, &v), 0);
+	add(&came, 1);
+	return 0;
+}
+
+/* More than the ring holds wake up at once: most of them are in the global queue. */
+static int
+crowd_beside_busy_ring(void)
+{
+	struct weft_wg busy = {0};
+	weft_chan(int) gate = weft_make(int, 0);
+
+	for (int i = 0; i < CROWD; i++)
+		EXPECT(weft_go(comes, gate) > 1);
+	for (int i = 0; i < 4; i++)
+		EXPECT(weft_wg_go(&busy, yields_until_stopped) > 1);
+	await_waiting(WF_WAIT_RECV, CROWD);
+	EXPECT_EQ(weft_close(gate), 0);
+	turns = 0;
+	while (load(&came) < CROWD)
+		weft_yield();
+	store(&stop_yielding, 1);
+	EXPECT_EQ(weft_wg_wait(&busy), 0);
+	weft_free(gate);
+	return 0;
+}
+
+/* A share of the global queue at a time, not one: that took sixty turns of the others for each. */
+TEST(crowd_in_the_global_queue_does_not_come_one_by_one)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(crowd_beside_busy_ring), 0);
+#ifndef WF_TORTURE /* it changes the order of queues */
+	EXPECT(turns < 4 * CROWD);
+#endif
 }
 
 static int
