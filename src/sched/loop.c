@@ -48,7 +48,8 @@ room(const struct wf_p *p)
 {
 	const uint32_t max = WF_RUNQ_SIZE / 2 < WF_GLOBQ_BATCH ? WF_RUNQ_SIZE / 2 : WF_GLOBQ_BATCH;
 	uint32_t taken = wf_runq_len(&p->runq) + WF_RUNQ_SIZE / 16;
-	uint32_t left = taken < WF_RUNQ_SIZE ? WF_RUNQ_SIZE - taken : 1; /* one will not be put there */
+	uint32_t left =
+	    taken < WF_RUNQ_SIZE ? WF_RUNQ_SIZE - taken : 1; /* one will not be put there */
 
 	return left < max ? left : max;
 }
@@ -61,7 +62,8 @@ pick_global(struct wf_m *m, struct wf_p *p)
 	struct wf_g *g;
 
 	/* rlx: procs changes only while the world is stopped */
-	wf_gather_took(p, wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs), room(p), &batch));
+	wf_gather_took(
+	    p, wf_globq_get_batch(&wf_globq, at_load_rlx(&wf_sched.procs), room(p), &batch));
 	if (unlikely(wf_sched.randomize))
 		shuffle(m, &batch);
 	g = wf_glist_pop(&batch);

@@ -480,6 +480,19 @@ goes_to_its_end(void)
 	return 5;
 }
 
+/* ASan is told, because clang's does not see the frames go and takes them for alive. */
+static void
+expect_cancelled(void)
+{
+#ifdef WF_ASAN
+	extern void __asan_handle_no_return(void);
+
+	__asan_handle_no_return();
+#endif
+	pthread_testcancel();
+	test_fail(__FILE__, __LINE__, "it was cancelled");
+}
+
 static void *
 runs(void *arg)
 {
@@ -489,8 +502,7 @@ runs(void *arg)
 	all.quit = (void *)&self;
 	EXPECT_EQ(weft_run(goes_to_its_end), 5);
 	store(&cancelled_after, 1);
-	pthread_testcancel();
-	test_fail(__FILE__, __LINE__, "it was cancelled");
+	expect_cancelled();
 	return arg;
 }
 
@@ -544,8 +556,7 @@ runs_here(void *arg)
 	EXPECT_EQ(pthread_cancel(pthread_self()), 0);
 	EXPECT_EQ(weft_run(sleeps_a_little), 3);
 	store(&cancelled_after, 1);
-	pthread_testcancel();
-	test_fail(__FILE__, __LINE__, "it was cancelled");
+	expect_cancelled();
 	return arg;
 }
 
