@@ -152,8 +152,11 @@ overdue(struct wf_p *p, int64_t now)
 	uint32_t tick = at_load_rlx(&p->tick);     /* rlx: compared only; confirmed after the ask */
 	const struct wf_m *m = at_load_acq(&p->m); /* acq: its tid; confirmed by the decision */
 
-	if (at_load_rlx(&p->state) != WF_P_RUNNING || tick != p->seen_tick) { /* rlx: a hint */
+	if (tick != p->seen_tick) {
 		p->seen_tick = tick;
+		begin_slice(p, now);
+	}
+	if (at_load_rlx(&p->state) != WF_P_RUNNING) { /* rlx: a hint */
 		begin_slice(p, now);
 		return false;
 	}

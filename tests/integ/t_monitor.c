@@ -95,6 +95,36 @@ TEST(thread_that_sleeps_loses_its_p_before_the_slice_is_over)
 	EXPECT_EQ(weft_run(naps), 0);
 }
 
+static int busy;
+
+static int
+is_busy(void)
+{
+	while (__atomic_load_n(&busy, __ATOMIC_RELAXED))
+		weft_yield();
+	return 0;
+}
+
+/* The looks are 10 ms apart by then: each nap has a tick that the monitor has not seen before. */
+static int
+naps_later(void)
+{
+	int64_t from = weft_now();
+
+	__atomic_store_n(&busy, 1, __ATOMIC_RELAXED);
+	weft_go(is_busy);
+	while (weft_now() - from < 200 * WEFT_MS)
+		weft_yield();
+	__atomic_store_n(&busy, 0, __ATOMIC_RELAXED);
+	return naps();
+}
+
+TEST(thread_that_naps_loses_its_p_also_when_the_monitor_looks_seldom)
+{
+	setenv("WEFT_PROCS", "1", 1);
+	EXPECT_EQ(weft_run(naps_later), 0);
+}
+
 /* ---- a program that idles */
 
 /* How often threads other than the caller have gone to sleep so far. */
