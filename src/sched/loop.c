@@ -80,12 +80,12 @@ pick_global(struct wf_m *m, struct wf_p *p)
 /* A busy ring hides the fork queue: mostly it is the turn of its newest, depth first, but once of its
    oldest, and once of the global queue. */
 static struct wf_g *
-pick_beside_ring(struct wf_m *m, struct wf_p *p)
+pick_beside_ring(struct wf_p *p)
 {
 	uint32_t turn = ++p->fork_turns % FORK_TURNS;
 
 	if (turn == 0)
-		return pick_global(m, p);
+		return wf_globq_get(&wf_globq);
 	return turn == FORK_TURNS / 2 ? wf_forkq_oldest(&p->forkq) : wf_forkq_pop(&p->forkq);
 }
 
@@ -98,7 +98,8 @@ hides_forks(const struct wf_p *p)
 }
 
 /* A ring that is refilled from its own side (by those who give way, by timers) would leave one in sixty-one
-   turns to the global queue, however many wait there: hence a share of it, not one. */
+   turns to the global queue, however many wait there: hence a share of it, not one. But one where forks
+   wait here too: each that is begun opens a part of its tree. */
 static struct wf_g *
 pick_fair(struct wf_m *m, struct wf_p *p)
 {
@@ -112,11 +113,11 @@ pick_fair(struct wf_m *m, struct wf_p *p)
 		return pick_global(m, p);
 	if (wf_runq_len(&p->runq) > 0 || hides_forks(p)) {
 		p->fair = FORK_EVERY;
-		g = pick_beside_ring(m, p);
+		g = pick_beside_ring(p);
 	} else if (++p->fork_turns % OLDEST_TURNS == 0) { /* newer ones, or runnext, may hide it */
 		g = wf_forkq_oldest(&p->forkq);
 	}
-	return g ? g : pick_global(m, p);
+	return g ? g : wf_globq_get(&wf_globq);
 }
 
 /* Another P is in use: there is somebody to steal from. */

@@ -5,7 +5,8 @@
  * At each look: work that waits while a P idles gets a thread (the backstop of the lone rule, IDLE-1,
  * and of failed thread starts); who has had a P for a slice while work waits is urged to give way at
  * its next call, and if there was none by the next look the P is taken back (handoff.h); one whose
- * thread sleeps in the kernel, by two looks, at once, and so are as many as urgent goroutines wait. Who has waited long in the idle class gets a
+ * thread sleeps in the kernel, by two looks (the first may see its tick for the first time, where looks
+ * are seldom), at once, and so are as many as urgent goroutines wait. Who has waited long in the idle class gets a
  * turn (prio.c). Looks are 50 us apart while something happens and back off to 10 ms; with every P idle the
  * monitor sleeps until one is not.
  *
@@ -37,6 +38,8 @@ static const int64_t WATCH_FIRST_NS = 10000000;
 #endif
 static const int64_t WATCH_SOON_NS = 200000000, WATCH_NS = INT64_C(30000000000);
 static const int64_t NAP_NS = 1000000; /* sleeps from here on can be ended: see nap */
+static const int64_t SELDOM_NS =
+    1000000; /* looks so far apart: one more file to read costs nothing */
 #ifdef WF_TORTURE
 static const int64_t SLICE_NS = 0; /* take whatever can be taken */
 static const int64_t CALM_NS = 0;
@@ -73,6 +76,7 @@ static struct {
 	int64_t watch_at, watch_ns; /* see watch_for_deadlock */
 	uint32_t still;             /* looks since then */
 	bool said_full;
+	bool seldom;     /* who sleeps for less than two looks has another tick at each */
 	uint32_t urgent; /* Ps that this look may still take for urgent goroutines */
 } mon;
 
@@ -152,13 +156,13 @@ overdue(struct wf_p *p, int64_t now)
 	uint32_t tick = at_load_rlx(&p->tick);     /* rlx: compared only; confirmed after the ask */
 	const struct wf_m *m = at_load_acq(&p->m); /* acq: its tid; confirmed by the decision */
 
-	if (tick != p->seen_tick) {
+	bool idle = at_load_rlx(&p->state) != WF_P_RUNNING; /* rlx: a hint */
+
+	if (idle || tick != p->seen_tick) {
 		p->seen_tick = tick;
 		begin_slice(p, now);
-	}
-	if (at_load_rlx(&p->state) != WF_P_RUNNING) { /* rlx: a hint */
-		begin_slice(p, now);
-		return false;
+		if (idle || !mon.seldom)
+			return false;
 	}
 	if (now - p->seen_ns >= SLICE_NS && wf_offer_take_this(p)) {
 		wf_handoff(mon.m, p); /* so that it counts as idle */
@@ -493,6 +497,7 @@ look(int64_t now, int64_t slept)
 	if (now - mon.seen > 2 * slept + LOOK_MAX_NS)
 		forget_samples(now);
 	mon.seen = now;
+	mon.seldom = slept >= SELDOM_NS;
 	if (!all_idle()) /* a program that sleeps needs no more of them */
 		wf_autoprocs_look(mon.m, now);
 	give_back(now);
