@@ -106,12 +106,15 @@ may_take_more(void)
 	return false;
 }
 
-/* The thread of m, which has p, sleeps in the kernel. */
+/* The thread of m, which has p, sleeps in the kernel, and not on the runtime's behalf: who naps beside a
+   lock is back before it could be taken from, and looks at it would only bring more naps about. */
 static bool
 sleeps(struct wf_p *p, const struct wf_m *m)
 {
 	int rc;
 
+	if (at_load_rlx(&m->in_rt)) /* rlx: a hint; the decision looks again */
+		return false;
 	if (p->watch_tid != m->tid) {
 		if (p->watch_fd > 0)
 			os_close(p->watch_fd);
