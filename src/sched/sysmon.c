@@ -158,14 +158,14 @@ overdue(struct wf_p *p, int64_t now)
 {
 	uint32_t tick = at_load_rlx(&p->tick);     /* rlx: compared only; confirmed after the ask */
 	const struct wf_m *m = at_load_acq(&p->m); /* acq: its tid; confirmed by the decision */
+	bool runs = at_load_rlx(&p->state) == WF_P_RUNNING; /* rlx: a hint */
 
-	bool idle = at_load_rlx(&p->state) != WF_P_RUNNING; /* rlx: a hint */
-
-	if (idle || tick != p->seen_tick) {
+	if (!runs || tick != p->seen_tick) {
 		p->seen_tick = tick;
 		begin_slice(p, now);
-		if (idle || !mon.seldom)
-			return false;
+		if (runs && mon.seldom && m && work_waits(p))
+			p->seen_blocked = sleeps(p, m); /* the first of BLOCKED_LOOKS */
+		return false;
 	}
 	if (now - p->seen_ns >= SLICE_NS && wf_offer_take_this(p)) {
 		wf_handoff(mon.m, p); /* so that it counts as idle */
