@@ -27,6 +27,26 @@ os_thread_cpu_ns(int tid)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* In steps of a tick. The first line of /proc/stat: "cpu user nice system idle iowait irq softirq steal". */
+int64_t
+os_stolen_ns(void)
+{
+	char line[256];
+	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	unsigned long long steal;
+	long ticks = sysconf(_SC_CLK_TCK);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || ticks <= 0)
+		return 0;
+	line[n] = 0;
+	if (sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+		return 0;
+	return (int64_t)steal * (1000000000 / ticks);
+}
+
 /* ---- system calls */
 
 int

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 
 int64_t os_thread_cpu_ns(int tid); /* CPU time it has used, or -errno */
+int64_t os_stolen_ns(void); /* time the CPUs were lent to other machines, of all; 0: nobody says */
 
 struct os_call {
 	long number;      /* of the system call; -1: a page fault */

@@ -18,7 +18,8 @@
  * LINT-3: the clock is read after the request, and later before the look for an answer: all the time
  *         between the two was used after it was asked and before it answered.
  * LINT-4: between two looks no more counts than lies between them if all is well: on a virtual
- *         machine the clock of a thread also goes on while its processor is another's.
+ *         machine the clock of a thread also goes on while its processor is another's. What was taken
+ *         so since the request, from any processor, does not count.
  */
 #include "obs/lint.h"
 #include "base/probe.h"
@@ -44,6 +45,7 @@ struct stretch {
 	int64_t seen_ns;   /* the same at the last look */
 	int64_t used_ns;   /* what counts of it since, or since it was asked to give way ... */
 	bool asked;        /* ... if it was */
+	int64_t stolen_ns; /* by then: os_stolen_ns */
 };
 
 static struct {
@@ -343,8 +345,10 @@ look_at(struct wf_m *m, int64_t now)
 		wf_unlock(&wf_lease_lock);
 		s->asked = true;
 		s->used_ns = 0;
+		s->stolen_ns = os_stolen_ns();
 		s->seen_ns = os_thread_cpu_ns(m->tid); /* after the request: LINT-3 */
-	} else if (s->asked && s->used_ns >= half) {
+	} else if (s->asked && s->used_ns >= half &&
+		   s->used_ns - half >= os_stolen_ns() - s->stolen_ns) { /* LINT-4 */
 		ask_for_sample(m, g, s, now, cpu, has_lost_p(m));
 	}
 }

@@ -448,6 +448,12 @@ os_thread_cpu_ns(int tid)
 	return -ENOSYS;
 }
 
+int64_t
+os_stolen_ns(void)
+{
+	return 0;
+}
+
 int
 os_thread_call(int tid, struct os_call *call)
 {

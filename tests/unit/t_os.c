@@ -3,10 +3,13 @@
 #include "test.h"
 
 #include "base/os.h"
+#include "base/probe.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STAY = 300, CHURN = 4, ROUNDS = 300 };
 
@@ -95,4 +98,25 @@ TEST(a_part_of_each_block_is_given_back)
 		}
 	}
 	os_release(all, MOST * PAGES * page);
+}
+
+/* What another reader of the same line says, or what came since; it never goes back. */
+TEST(stolen_time_is_what_the_kernel_says)
+{
+	long ticks = sysconf(_SC_CLK_TCK);
+	unsigned long long steal = 0;
+	FILE *f = fopen("/proc/stat", "r");
+	int64_t before;
+
+	if (!f)
+		SKIP("no /proc/stat");
+	EXPECT_EQ(fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal), 1);
+	fclose(f);
+	before = (int64_t)steal * (1000000000 / ticks);
+	for (int i = 0; i < 10; i++) {
+		int64_t now = os_stolen_ns();
+
+		EXPECT(now >= before);
+		before = now;
+	}
 }
