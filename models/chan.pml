@@ -10,7 +10,9 @@
  * Goroutines are processes; how one M leaves one for another is the subject
  * of park.pml.  What matters here is that the commit of a park is executed by
  * somebody else (the arriving context), so it is a process of its own and may
- * still be at work when the sleeper has been woken and runs.
+ * still be at work when the sleeper has been woken and runs.  A plain call outside
+ * the group has no commit: it unlocks before it leaves its stack, and its waker
+ * waits until it has (PARK-4).
  *
  * Memory is sequentially consistent: a channel is touched under its lock,
  * except for the state word; claims are read-modify-writes; and the accesses
@@ -65,7 +67,7 @@ byte  number[NW];                   /* 0: who finds it is its only waker */
 byte  elem[NW];
 byte  result[NW];
 
-mtype = { RUNNING, WAITING, RUNNABLE, DONE };
+mtype = { RUNNING, PARKING, WAITING, RUNNABLE, DONE };
 mtype status[NG] = DONE;
 
 /* The claim word. */
@@ -142,6 +144,9 @@ inline unlock(c) {
 
 /* wf_ready */
 inline ready(x) {
+#ifndef MUT_CHAN_READY_EARLY
+        status[x] != PARKING;                   /* wf_let_leave */
+#endif
         d_step {
                 assert(nlocks == 0);            /* never under a lock */
                 assert(status[x] == WAITING);   /* once per wait */
@@ -181,7 +186,8 @@ inline free(c) {
                 k = 0;
                 do
                 :: k < NG ->
-                        grace[(c) * NG + k] = (status[k] == RUNNING && inside[k]);
+                        grace[(c) * NG + k] =
+                                ((status[k] == RUNNING || status[k] == PARKING) && inside[k]);
                         k++
                 :: else -> break
                 od;
@@ -239,6 +245,11 @@ proctype Commit(byte g, n, c0, c1, mine) {
 #endif
         if :: flag -> claim(g, n, won) :: else fi;
         if :: won -> ready(g) :: else fi
+}
+
+/* The arriving context of one that was PARKING. */
+proctype Left(byte g) {
+        d_step { assert(status[g] == PARKING); status[g] = WAITING }
 }
 
 /* The goroutines of each configuration: op sets up the next call.  frees:
@@ -550,6 +561,14 @@ enqueue:
                 :: else -> break
                 od;
                 k = 0; w = 0; from = 0; claimed = 0; all = false; again = false;
+                if
+                :: n == 1 && me == 0 ->
+#ifndef MUT_CHAN_UNSAID
+                        status[g] = PARKING;
+#endif
+                        goto park
+                :: else
+                fi;
 #ifndef MUT_CHAN_UNLOCK_EARLY
                 saved[g] = true;
 #endif
@@ -564,6 +583,16 @@ enqueue:
 #ifdef MUT_CHAN_UNLOCK_EARLY
         saved[g] = true;
 #endif
+        goto asleep;
+park:   unlock(ch[0]);
+        atomic {
+                status[g] = PARKING;
+                saved[g] = true;
+                grace[A * NG + g] = false;
+                grace[B * NG + g] = false;
+                run Left(g)
+        };
+asleep: skip;
 end_asleep:
         d_step {
                 status[g] == RUNNABLE ->

@@ -34,7 +34,8 @@ enum wf_mutant_id {
 	MUT_IDLE_LAST_NO_WAKE,     /* the last spinner finds work and wakes nobody */
 	MUT_GLOBQ_MOVE_EARLY,      /* Gs on the move are in neither queue's size */
 	MUT_PARK_COMMIT_EARLY,     /* the departing side commits before its context is saved */
-	MUT_PARK_BIASED_EARLY,     /* the same in a channel of its P's bias */
+	MUT_PARK_UNSAID,           /* who unlocks before it leaves its stack has not said so */
+	MUT_PARK_READY_EARLY,      /* its waker does not wait until it has left */
 	MUT_PARK_TRAMPOLINE,       /* the first-run trampoline forgets the pending commit */
 	MUT_PARK_CLAIM_NO_CAS,     /* a waker claims by load and store */
 	MUT_LEASE_NO_MEMBARRIER,   /* the requester trusts an in_rt it may not have seen */

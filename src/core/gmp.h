@@ -45,12 +45,12 @@ struct wf_cache {
 /* What an M owes to the context it left; done first by the context it arrives in. */
 enum wf_pending {
 	WF_PEND_NONE,
-	WF_PEND_YIELD,  /* the G goes to the tail of the local queue */
-	WF_PEND_GLOBAL, /* the G goes to the global queue */
-	WF_PEND_PARK,   /* the G waits; then the commit runs */
-	WF_PEND_BIASED, /* the G waits in a channel of the P's bias, which is left then: CHAN-5 */
-	WF_PEND_DEAD,   /* the G is over: its stack and itself go back */
-	WF_PEND_OVER,   /* the G is dropped: its run has ended */
+	WF_PEND_YIELD,   /* the G goes to the tail of the local queue */
+	WF_PEND_GLOBAL,  /* the G goes to the global queue */
+	WF_PEND_PARK,    /* the G waits; then the commit runs */
+	WF_PEND_PARKING, /* the G waits, and others have found it already: PARK-4 */
+	WF_PEND_DEAD,    /* the G is over: its stack and itself go back */
+	WF_PEND_OVER,    /* the G is dropped: its run has ended */
 };
 
 typedef void wf_commit_fn(struct wf_g *g, void *arg);
@@ -109,7 +109,7 @@ struct wf_m {
 	uint64_t lock_ns;                /* ... by the coarse clock at the last of them */
 	bool plain;                      /* not ours: a thread of the program */
 	bool exact;                      /* its sleeps are not rounded */
-	wf_a32 at_rest;                  /* a plain thread sleeps inside: see park_thread */
+	wf_a32 at_rest;                  /* it sleeps, spins or begins: see wf_rest */
 	uint32_t held_ranks;             /* LOCK-1 */
 	uint64_t run;                    /* the run it belongs to */
 	void *altstack;
@@ -251,10 +251,13 @@ struct wf_sched {
 	wf_aptr
 	    overflowed; /* the P that last put more than it had room for into the global queue */
 	wf_a32 starved; /* the last P that needed a thread got none */
-	wf_a64 n_spawned, n_exited, n_readies, n_wakes, n_futexes; /* by threads without a P */
+
+	/* atomic: counters of threads without a P; nobody reads them in passing */
+	wf_a64 n_spawned WF_ALIGNED(WF_CACHE_LINE);
+	wf_a64 n_exited, n_readies, n_wakes, n_futexes;
 
 	/* under lock */
-	struct wf_lock lock;
+	struct wf_lock lock WF_ALIGNED(WF_CACHE_LINE);
 	struct wf_m *idle_ms; /* last in, first out */
 	struct wf_m *all_ms;
 	uint32_t nm;            /* threads of this run, or about to be */

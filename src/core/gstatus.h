@@ -6,6 +6,7 @@
  *   FREE      the pool                                         free list
  *   RUNNABLE  whoever holds the queue; no M uses the stack     yes
  *   RUNNING   the M whose m->g it is                           no
+ *   PARKING   the same; its waker waits until it has left      only a wait queue
  *   WAITING   whoever claims it; no M uses the stack           only wait queues
  *   DEAD      the M that still stands on its stack             no
  *
@@ -14,6 +15,8 @@
  *   RUNNABLE -> RUNNING  wf_g_runs           the M that took it from a queue
  *   RUNNING -> RUNNABLE  wf_g_yielded        the arriving side, context saved      (GST-1)
  *   RUNNING -> WAITING   wf_g_waits          the arriving side, context saved      (GST-1)
+ *   RUNNING -> PARKING   wf_g_parks          the G itself, before wakers can find it
+ *   PARKING -> WAITING   wf_g_left           the arriving side, context saved      (GST-1)
  *   WAITING -> RUNNABLE  wf_g_readied        the one waker that claimed it         (GST-2)
  *   RUNNING -> DEAD      wf_g_dies           the G itself
  *   any -> FREE          wf_g_freed          the M that left its stack, or the end of the run
@@ -22,6 +25,9 @@
  *        may run the G.
  * GST-2: exactly one waker stores RUNNABLE for each wait.
  * GST-3: each change has one owner, so a plain load and store do; the old state is checked.
+ * GST-4: between PARKING and WAITING the next goroutine is picked, may get its stack, and is
+ *        switched to. That waits for no goroutine, and for no lock that is held when one is readied:
+ *        so a waker may wait for its end.
  */
 #ifndef WF_CORE_GSTATUS_H
 #define WF_CORE_GSTATUS_H
@@ -34,6 +40,7 @@
 	X(WF_FREE, "free")                                                                         \
 	X(WF_RUNNABLE, "runnable")                                                                 \
 	X(WF_RUNNING, "running")                                                                   \
+	X(WF_PARKING, "parking")                                                                   \
 	X(WF_WAITING, "waiting")                                                                   \
 	X(WF_DEAD, "dead")
 
@@ -48,6 +55,15 @@ wf_g_state(const struct wf_g *g)
 {
 	/* acq: what the owner wrote before the change (context, result) */
 	return (enum wf_gstate)at_load_acq(&g->status);
+}
+
+/* To be told to people: who is PARKING is still on its stack. */
+WF_INLINE enum wf_gstate
+wf_g_state_told(const struct wf_g *g)
+{
+	enum wf_gstate state = wf_g_state(g);
+
+	return state == WF_PARKING ? WF_RUNNING : state;
 }
 
 /* Where nobody traces. */
@@ -69,8 +85,17 @@ wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
 #define wf_g_runs(g)    wf_g_change(g, WF_RUNNABLE, WF_RUNNING)
 #define wf_g_yielded(g) wf_g_change(g, WF_RUNNING, WF_RUNNABLE)
 #define wf_g_waits(g)   wf_g_change(g, WF_RUNNING, WF_WAITING)
+#define wf_g_left(g)    wf_g_change(g, WF_PARKING, WF_WAITING)
 #define wf_g_readied(g) wf_g_change(g, WF_WAITING, WF_RUNNABLE)
 #define wf_g_dies(g)    wf_g_change(g, WF_RUNNING, WF_DEAD)
+
+/* By the running goroutine, on its way to wait; not traced: to wait begins with WAITING. */
+WF_INLINE void
+wf_g_parks(struct wf_g *g)
+{
+	ASSERT(at_load_rlx(&g->status) == WF_RUNNING); /* rlx: GST-3 */
+	at_store_rel(&g->status, WF_PARKING);          /* rel: before wakers can find it */
+}
 
 WF_INLINE void
 wf_g_freed(struct wf_g *g)

@@ -92,7 +92,7 @@ static void
 say_g(struct wf_g *g, void *arg)
 {
 	struct tally *t = arg;
-	enum wf_gstate state = wf_g_state(g);
+	enum wf_gstate state = wf_g_state_told(g);
 	char why[96];
 	int64_t age;
 

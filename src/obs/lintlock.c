@@ -103,7 +103,7 @@ note(const struct wf_m *m, const struct wf_g *g, const struct weft_lint_lock *lo
 	f->who = wf_who(g);
 	f->lock = locks[n - 1];
 	f->locks = n;
-	f->reason = m->pending == WF_PEND_PARK || m->pending == WF_PEND_BIASED ? g->reason : 0;
+	f->reason = m->pending == WF_PEND_PARK || m->pending == WF_PEND_PARKING ? g->reason : 0;
 	f->does = f->reason ? "waits" : m->pending == WF_PEND_NONE ? "ends" : "gives way";
 	f->n = frames;
 	memcpy(f->pc, pc, sizeof(pc));

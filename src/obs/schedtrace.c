@@ -164,7 +164,7 @@ static void
 say_g(struct wf_g *g, void *arg)
 {
 	uint64_t *seen = arg;
-	enum wf_gstate state = wf_g_state(g);
+	enum wf_gstate state = wf_g_state_told(g);
 	const struct weft_site *site = g->site;
 
 	if (state == WF_FREE || !site || (g->flags & WF_G_OVER) || ++*seen > SHOWN_MAX)

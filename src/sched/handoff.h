@@ -112,6 +112,22 @@ wf_leave(struct wf_m *m)
 	at_store_rel(&m->in_rt, 0);
 }
 
+/* Between these the thread touches nothing that a program may free, though it is inside, and though the
+   kernel may keep it off its CPU for long: LIMBO-1. */
+WF_INLINE void
+wf_rest(struct wf_m *m)
+{
+	at_store_rel(&m->at_rest, 1); /* rel: it has done with what it did before */
+}
+
+WF_INLINE void
+wf_rest_over(struct wf_m *m)
+{
+	at_store_rel(&m->at_rest, 0); /* rel: nor did it since */
+	if (!WF_MUTANT(MUT_LIMBO_NO_FENCE))
+		fence_seq(); /* before any look; pairs with who takes it to be out: LIMBO-1 */
+}
+
 /* A call in a forked child, where no runtime is: said once. */
 void wf_forked_say(void);
 

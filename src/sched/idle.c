@@ -226,6 +226,26 @@ wf_spin_begin(struct wf_m *m)
 	at_bump(&wf_m_p(m)->n_spins, 1);          /* rlx: a counter */
 }
 
+/* By a spinner: so many rounds of pauses, or until there is work, or the world is to stop. Seen, but not
+   to be had before: goroutines that take turns on one P. Each look takes cache lines from them, so
+   the looks become rarer, and in the end nobody looks: gather.c. */
+static bool
+see_work(struct wf_m *m, uint32_t rounds)
+{
+	int misses = m->spin_misses;
+	uint32_t pauses = (uint32_t)ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
+
+	for (uint32_t round = 0; round < rounds; round++) {
+		for (uint32_t i = 0; i < pauses; i++)
+			cpu_relax();
+		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
+			return false;
+		if (wf_any_to_take())
+			return true;
+	}
+	return false;
+}
+
 /*
  * A spinner has found nothing. Work often comes in bursts, and to be asleep when the next one
  * starts costs two system calls and the latency of a wake-up; to wait in vain costs the CPU. So
@@ -237,25 +257,20 @@ bool
 wf_spin_more(struct wf_m *m)
 {
 	bool probe = (++m->spin_waits & (PROBE_EVERY - 1)) == 0;
-	uint32_t rounds = probe ? ROUNDS_MAX : m->spin_rounds;
-	/* Seen, but not to be had: goroutines that take turns on one P. Each look takes cache lines
-	   from them, so the looks become rarer, and in the end nobody looks: gather.c. */
 	int misses = m->spin_misses;
-	uint32_t pauses = (uint32_t)ROUND_PAUSES << (misses < MISSES_MAX ? misses : MISSES_MAX);
+	bool seen;
 
-	for (uint32_t round = 0; round < rounds; round++) {
-		for (uint32_t i = 0; i < pauses; i++)
-			cpu_relax();
-		if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
-			return true;
-		if (wf_any_to_take()) {
-			wf_gather_missed(wf_m_p(m), misses == 0, misses == MISSES_ENOUGH);
-			m->spin_misses =
-			    misses < MISSES_ENOUGH ? (uint8_t)(misses + 1) : MISSES_MAX;
-			if (m->spin_rounds < ROUNDS_MAX)
-				m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
-			return true;
-		}
+	wf_rest(m);
+	seen = see_work(m, probe ? ROUNDS_MAX : m->spin_rounds);
+	wf_rest_over(m);
+	if (at_load_acq(&wf_sched.stopping)) /* acq: as in find_runnable */
+		return true;
+	if (seen) {
+		wf_gather_missed(wf_m_p(m), misses == 0, misses == MISSES_ENOUGH);
+		m->spin_misses = misses < MISSES_ENOUGH ? (uint8_t)(misses + 1) : MISSES_MAX;
+		if (m->spin_rounds < ROUNDS_MAX)
+			m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
+		return true;
 	}
 	if (m->spin_rounds > 1)
 		m->spin_rounds--;

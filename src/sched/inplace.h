@@ -88,16 +88,24 @@ wf_park_here(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why
 	return wf_park_how(m, p, WF_PEND_PARK, why, object);
 }
 
-/* The same in a channel that its P, p, is in by bias: all that is left to commit is to be in it no more. */
+/* The same without a commit: who wakes the goroutine can find it already. PARK-4 */
 WF_INLINE struct wf_m *
-wf_park_biased(struct wf_m *m, struct wf_p *p, enum wf_reason why, const void *object)
+wf_park_parking(struct wf_m *m, struct wf_p *p, enum wf_reason why, const void *object)
 {
-	if (WF_MUTANT(MUT_PARK_BIASED_EARLY)) {
-		wf_g_waits(m->g);                /* a mutant, as above */
-		at_store_rel(&p->in_chan, NULL); /* rel: a mutant */
-		return wf_park_how(m, p, WF_PEND_NONE, why, object);
-	}
-	return wf_park_how(m, p, WF_PEND_BIASED, why, object);
+	ASSERT(wf_g_state(m->g) == WF_PARKING || WF_MUTANT(MUT_PARK_UNSAID));
+	if (WF_MUTANT(MUT_PARK_UNSAID))
+		wf_g_parks(m->g); /* a mutant: others may have found it RUNNING */
+	return wf_park_how(m, p, WF_PEND_PARKING, why, object);
+}
+
+void wf_await_left(const struct wf_g *g);
+
+/* By the one who has claimed g: it may not have left its stack yet. PARK-4 */
+WF_INLINE void
+wf_let_leave(const struct wf_g *g)
+{
+	if (unlikely(wf_g_state(g) == WF_PARKING) && !WF_MUTANT(MUT_PARK_READY_EARLY))
+		wf_await_left(g);
 }
 
 /* A G has been queued at p, the caller's; lone: there is no other. Is wf_submitted to be called? A lone
@@ -152,7 +160,7 @@ wf_is_plain_next(struct wf_m *m, const struct wf_p *p, const struct wf_g *g)
 		      !wf_randomizes(m));
 }
 
-/* That, of a waiting goroutine that the caller has claimed. True: wf_submitted is to be called. */
+/* That, of a goroutine that the caller has claimed, and let leave. True: wf_submitted is to be called. */
 WF_INLINE bool
 wf_ready_untraced(struct wf_p *p, struct wf_g *g)
 {
@@ -172,6 +180,7 @@ wf_ready_untraced(struct wf_p *p, struct wf_g *g)
 WF_INLINE void
 wf_ready_next(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
+	wf_let_leave(g);
 	wf_trace(WF_TR_G, WF_RUNNABLE, g);
 	if (wf_ready_untraced(p, g))
 		wf_submitted(m);

@@ -102,8 +102,7 @@ look(struct wf_m *m, int64_t until)
 	bool broken, any;
 
 	wf_poll_collect(&events, until);
-	at_store_rel(&m->at_rest, 0); /* rel: the monitor, as park_thread */
-	fence_seq();                  /* as there; and the break before the look: NETP-2 */
+	wf_rest_over(m); /* of the monitor; and the break before the look: NETP-2 */
 	wf_netpoll_begin();
 	broken = wf_poll_deliver(&events, &ready);
 	any = ready.size > 0 || broken; /* a signal may have made somebody runnable */
@@ -157,6 +156,6 @@ wf_netpoll_nap(struct wf_m *m, int64_t ns, bool moves)
 	if (left > 0)
 		return ns < left ? ns : left;
 	look(m, now + ns);
-	at_store_rel(&m->at_rest, 1); /* rel: as monitor_main */
+	wf_rest(m); /* as in monitor_main */
 	return 0;
 }

@@ -88,12 +88,10 @@ park_thread(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why,
 	commit(g, arg);
 	if (wake_at(g) != 0) /* it does not come by find_runnable, as a goroutine's M does */
 		wf_timers_armed(m, (int64_t)wake_at(g));
-	at_store_rel(&m->at_rest, 1); /* rel: we touch nothing of the run until woken */
+	wf_rest(m);
 	wf_note_sleep(&m->note, -1, &m->futexes);
 	wf_note_clear(&m->note);
-	at_store_rel(&m->at_rest, 0); /* rel: nor after that */
-	if (!WF_MUTANT(MUT_LIMBO_NO_FENCE))
-		fence_seq(); /* before any look; pairs with who takes it to be out: LIMBO-1 */
+	wf_rest_over(m);
 	wf_g_runs(g);
 	wf_tsan_acquire(g);
 	g->reason = WF_WAIT_NONE;
@@ -270,6 +268,14 @@ wf_submit_all(struct wf_m *m, struct wf_p *p, struct wf_glist *l)
 	wf_submitted(m);
 }
 
+/* It is about to (GST-4), unless its thread has lost its CPU. */
+WF_NOINLINE void
+wf_await_left(const struct wf_g *g)
+{
+	for (unsigned tries = 0; wf_g_state(g) == WF_PARKING; tries++)
+		wf_back_off(tries);
+}
+
 void
 wf_ready(struct wf_m *m, struct wf_g *g)
 {
@@ -279,6 +285,7 @@ wf_ready(struct wf_m *m, struct wf_g *g)
 		wf_ready_next(m, p, g);
 		return;
 	}
+	wf_let_leave(g);
 	wf_tsan_release(g);
 	wf_g_readied(g); /* as in wf_ready_next */
 	wf_count(p, n_readies, 1);

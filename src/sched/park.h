@@ -10,6 +10,9 @@
  * PARK-1: the commit runs after the context is saved and the status is WAITING.
  * PARK-2: every arriving context, resumed or started, first does what m->pending says.
  * PARK-3: a goroutine is readied by the one waker that claimed it.
+ * PARK-4: a wait that nothing but its waker ends needs no commit. It is in line, says PARKING, and
+ *         unlocks before it switches: others use the queue meanwhile, and only its own waker waits
+ *         until it has left its stack (GST-4).
  */
 #ifndef WF_SCHED_PARK_H
 #define WF_SCHED_PARK_H

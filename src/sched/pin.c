@@ -193,8 +193,10 @@ sleep_pinned(struct wf_m *m)
 	} else {
 		wf_unlock(&wf_sched.lock);
 	}
+	wf_rest(m);
 	wf_note_sleep(&m->note, -1, &m->futexes);
 	wf_note_clear(&m->note);
+	wf_rest_over(m);
 	return m->nextp != NULL;
 }
 

@@ -88,12 +88,11 @@ wf_arrived(struct wf_m *m)
 	enum wf_pending what = m->pending;
 
 	m->pending = WF_PEND_NONE;
-	if (what == WF_PEND_YIELD) {
+	if (likely(what == WF_PEND_PARKING)) {
+		wf_g_left(m->pending_g); /* PARK-4 */
+	} else if (what == WF_PEND_YIELD) {
 		wf_g_yielded(m->pending_g); /* GST-1 */
 		wf_requeue(m, wf_m_p(m), m->pending_g);
-	} else if (what == WF_PEND_BIASED) {
-		wf_g_waits(m->pending_g);                /* PARK-1 */
-		at_store_rel(&wf_m_p(m)->in_chan, NULL); /* rel: as in wf_chan_unlock; CHAN-6 */
 	} else if (what == WF_PEND_PARK) {
 		struct wf_g *g = m->pending_g;
 

@@ -455,10 +455,9 @@ run_overdue_timers(int64_t now)
 {
 	if (wf_timers_nearest() > now)
 		return;
-	at_store_rel(&mon.m->at_rest, 0); /* rel: as park_thread */
-	fence_seq();                      /* as there */
+	wf_rest_over(mon.m);
 	wf_timers_run_overdue(mon.m, now);
-	at_store_rel(&mon.m->at_rest, 1); /* rel: as there */
+	wf_rest(mon.m);
 }
 
 /* Nobody waits for a mutex, nor did at the last of these looks, nor has since. */
@@ -534,7 +533,7 @@ monitor_main(void *arg)
 	os_thread_begin(false);
 	wf_m_set(mon.m);
 	mon.m->tid = os_tid();
-	at_store_rel(&mon.m->at_rest, 1); /* rel: it uses no object of the program's */
+	wf_rest(mon.m); /* it uses no object of the program's */
 	mon.m->errno_address = os_errno_address();
 	os_thread_name("weft-monitor");
 	os_timer_slack();

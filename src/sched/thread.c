@@ -141,7 +141,9 @@ wf_m_alloc(bool plain)
 	m->thread_g.scope = NULL; /* its last thread may have ended inside one */
 	at_store_rlx(&m->thread_g.status, WF_RUNNING); /* rlx: not yet reachable */
 	m->rand.s = wf_sched.seed + m->id * UINT64_C(0x9e3779b97f4a7c15) + m->run;
-	at_store_rlx(&m->at_rest, 0);     /* rlx: not yet reachable */
+	/* Ours have yet to begin. rlx: who takes a plain thread for one at rest is early: it fences before
+	   it uses anything (wf_enter_slow) */
+	at_store_rlx(&m->at_rest, !plain);
 	at_store_rlx(&m->p, NULL);        /* rlx: as above */
 	at_store_rel(&m->lease, WF_NONE); /* rel: all of the above */
 	wf_note_clear(&m->note);
@@ -204,6 +206,7 @@ m_life(struct wf_m *m)
 		os_thread_begin(true); /* from here on handlers find all they need */
 	os_stack_bounds(&m->g0_lo, &m->g0_bytes);
 	wf_trace(WF_TR_M, 1, m);
+	wf_rest_over(m);
 	if (!m->pinned) {
 		wf_p_acquire(m, m->nextp);
 		m->nextp = NULL;
@@ -413,11 +416,31 @@ are_too_many(void)
 	return wf_sched.nm - wf_sched.npinned > at_load_rlx(&wf_sched.procs) + 2;
 }
 
+/* On the list of idle Ms, until handed a P; false: the thread must end. */
+static bool
+sleep_idle(struct wf_m *m, bool too_many)
+{
+	if (!wf_note_sleep(&m->note, too_many ? wf_sched.reap_ns : -1, &m->futexes)) {
+		bool end;
+
+		wf_lock(&wf_sched.lock);
+		end = m->idle && are_too_many();
+		if (end)
+			idle_unlink(m);
+		wf_unlock(&wf_sched.lock);
+		if (end)
+			return false;
+		wf_note_sleep(&m->note, -1, &m->futexes);
+	}
+	wf_note_clear(&m->note);
+	return m->nextp != NULL;
+}
+
 /* On g0, without a P. Sleep until handed one; false: the thread must end. */
 bool
 wf_m_stop(struct wf_m *m)
 {
-	bool too_many;
+	bool too_many, go_on;
 
 	ASSERT(!m->spinning && wf_m_p(m) == NULL);
 	for (;;) {
@@ -436,20 +459,10 @@ wf_m_stop(struct wf_m *m)
 	too_many = are_too_many();
 	wf_m_unlock_and_check();
 	wf_attend_recheck();
-	if (!wf_note_sleep(&m->note, too_many ? wf_sched.reap_ns : -1, &m->futexes)) {
-		bool end;
-
-		wf_lock(&wf_sched.lock);
-		end = m->idle && are_too_many();
-		if (end)
-			idle_unlink(m);
-		wf_unlock(&wf_sched.lock);
-		if (end)
-			return false;
-		wf_note_sleep(&m->note, -1, &m->futexes);
-	}
-	wf_note_clear(&m->note);
-	if (!m->nextp)
+	wf_rest(m);
+	go_on = sleep_idle(m, too_many);
+	wf_rest_over(m);
+	if (!go_on)
 		return false;
 	wf_p_acquire(m, m->nextp);
 	wf_count(m->nextp, n_futexes, m->futexes);

@@ -315,14 +315,12 @@ sleep_until(struct wf_m *m, int64_t nearest, int64_t until, struct wf_events *ev
 	if (!WF_MUTANT(MUT_ATTEND_NO_FENCE))
 		fence_seq(); /* pairs with who arms a timer: ATT-2 */
 	if (WF_MUTANT(MUT_ATTEND_NO_RECHECK) || wf_timers_nearest() >= nearest) {
-		at_store_rel(&m->at_rest,
-			     1); /* rel: it touches nothing meanwhile, as park_thread */
+		wf_rest(m);
 		if (wf_poll_is_open())
 			wf_poll_collect(events, until);
 		else
 			woken = wf_note_sleep_until(&m->note, until, &m->futexes);
-		at_store_rel(&m->at_rest, 0); /* rel: as there */
-		fence_seq();                  /* as there: LIMBO-1 */
+		wf_rest_over(m);
 	}
 	if (!woken) {
 		/* acqrel: ATT-3 */

@@ -54,6 +54,7 @@ wf_chan_hand_over(struct wf_m *m, struct wf_p *p, struct wf_chan *ch, uint64_t s
 		s |= sends ? WF_CH_RECVS : WF_CH_SENDS; /* CHAN-4 */
 	wf_chan_count(p, w);
 	wf_chan_unlock(p, ch, s); /* CHAN-2 */
+	wf_let_leave(g);
 	*wake = wf_ready_untraced(p, g);
 	if (WF_MUTANT(MUT_CHAN_RESULT_LATE)) {
 		light_barrier(); /* a choice point */

@@ -253,7 +253,7 @@ finish(struct wf_m *m, struct wf_chan *ch, uint64_t s, struct wf_waiter *peer, i
 
 /* The channel is locked with state s and the operation has to wait: that, and the end of the call. */
 static WF_NOINLINE int
-await_shared(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
+await_by_commit(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 {
 	struct wf_waiter *peer;
 	int rc;
@@ -271,7 +271,7 @@ await_shared(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool se
 	return rc;
 }
 
-/* The same, mostly in a channel of the P's bias. One function, and one frame, for both directions: the
+/* The same, mostly outside all scopes. One function, and one frame, for both directions: the
    processor predicts a return by the calls made last, and after a switch those were made by the
    peer. Little is kept in that frame: what is, is written and read again at each switch. */
 static WF_NOCLONE int
@@ -281,13 +281,14 @@ await(struct wf_m *m, struct wf_chan *ch, uint64_t s, void *elem, bool sends)
 	struct wf_g *g = m->g;
 	struct wf_chan_wait wait;
 
-	/* rlx: the P's own word */
-	if (unlikely(!g || wf_scoped(g) || (!sends && g->kids > 0) ||
-		     at_load_rlx(&p->in_chan) != ch))
-		return await_shared(m, ch, s, elem, sends);
+	if (unlikely(!g || wf_scoped(g) || (!sends && g->kids > 0)))
+		return await_by_commit(m, ch, s, elem, sends);
 	s = join_line(&wait, g, 0, ch, s, elem, sends);
-	at_store_rel(&ch->state, s + WF_CH_VERSION); /* rel: CHAN-6, for who takes the bias away */
-	m = wf_park_biased(m, p, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
+	if (!WF_MUTANT(MUT_PARK_UNSAID))
+		wf_g_parks(g); /* CHAN-6 */
+	wf_tsan_release(g);    /* what it did before is its peer's to know from here on */
+	wf_chan_unlock(p, ch, s);
+	m = wf_park_parking(m, p, sends ? WF_WAIT_SEND : WF_WAIT_RECV, &wait);
 	ASSERT(wait.w.result != WF_PENDING); /* whoever took it from its line has woken it */
 	wf_leave(m);
 	return wait.w.result;

@@ -27,8 +27,8 @@
  *         waits in a closed channel.
  * CHAN-5: BIASED is set under LOCKED, and unset by the CAS of the one that marked the owner, when
  *         the owner is out. While it is set nobody but the owner changes the word otherwise.
- * CHAN-6: who waits under the bias is in line, and the word says so, before it leaves its stack; the
- *         owner is out only when its context is saved and its status WAITING (PARK-1).
+ * CHAN-6: who waits for one channel, outside all scopes, gives the word back before it leaves its
+ *         stack: it is in line and PARKING by then (PARK-4). Others commit by the unlock.
  */
 #ifndef WF_WAIT_CHAN_H
 #define WF_WAIT_CHAN_H

@@ -8,7 +8,8 @@
  * one that is just past that look. So the memory waits here.
  *
  * LIMBO-1: memory is given back only when every M that was inside the runtime after it was put
- *          here has been seen outside, or asleep.
+ *          here has been seen outside, or at rest (wf_rest). One that the kernel keeps off its CPU
+ *          anywhere else inside holds up all of it.
  */
 #ifndef WF_WAIT_LIMBO_H
 #define WF_WAIT_LIMBO_H

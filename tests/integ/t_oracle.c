@@ -11,6 +11,7 @@ static const unsigned legal_g[] = {
     [WF_FREE] = 1u << WF_RUNNABLE,
     [WF_RUNNABLE] = 1u << WF_RUNNING | 1u << WF_FREE,
     [WF_RUNNING] = 1u << WF_RUNNABLE | 1u << WF_WAITING | 1u << WF_DEAD | 1u << WF_FREE,
+    [WF_PARKING] = 1u << WF_WAITING, /* how it came there is not told */
     [WF_WAITING] = 1u << WF_RUNNABLE | 1u << WF_RUNNING | 1u << WF_FREE,
     [WF_DEAD] = 1u << WF_FREE,
 };
@@ -22,7 +23,7 @@ static const unsigned legal_p[] = {
     [WF_P_DEAD] = 1u << WF_P_RUNNING | 1u << WF_P_IDLE | 1u << WF_P_STOPPED,
 };
 
-static uint64_t seen_g[5][5], changes, threads_up, threads_down;
+static uint64_t seen_g[WF_DEAD + 1][WF_DEAD + 1], changes, threads_up, threads_down;
 static unsigned char p_state[WF_PROCS_MAX];
 
 static void
@@ -119,7 +120,7 @@ TEST(every_change_under_load_is_legal)
 	}
 	EXPECT(load(&changes) > 1000);
 	births = load(&seen_g[WF_FREE][WF_RUNNABLE]);
-	for (int from = 0; from < 5; from++)
+	for (int from = 0; from <= WF_DEAD; from++)
 		ends += load(&seen_g[from][WF_FREE]);
 	EXPECT(births > 100);
 	EXPECT_EQ(births, ends);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* t_shrink.c: what a burst needed goes back by itself: threads, and the memory of stacks. procs-2-only */
+/* t_shrink.c: what a burst needed goes back by itself: threads, the memory of stacks and of freed
+   channels. procs-2-only */
+#define _GNU_SOURCE 1
 #include "integ/helpers.h"
 
+#include <sched.h>
 #include <time.h>
 
 static void
@@ -216,3 +219,79 @@ TEST(memory_goes_back_while_others_are_busy)
 }
 
 #endif
+
+/* ---- freed channels do not wait for threads that look for work and get no CPU: LIMBO-1 */
+
+static int hogs_stop;
+
+static void *
+computes(void *arg)
+{
+	(void)arg;
+	while (!load(&hogs_stop))
+		;
+	return NULL;
+}
+
+static int
+nothing(void)
+{
+	return 0;
+}
+
+/* All threads of the process but the caller's run only where a CPU would idle. */
+static void
+starve_others(void)
+{
+	const struct sched_param param = {0};
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/task");
+
+	EXPECT(d != NULL);
+	while ((e = readdir(d))) {
+		int tid = atoi(e->d_name);
+
+		if (tid > 0 && tid != gettid())
+			EXPECT_EQ(sched_setscheduler(tid, SCHED_IDLE, &param), 0);
+	}
+	closedir(d);
+}
+
+/* Only N calls: it stays on its thread. */
+static int
+frees_channels(void)
+{
+	enum { HOGS = 8, CHANNELS = 200000 };
+	pthread_t hog[HOGS];
+	long before = 0;
+
+	for (int i = 0; i < 100; i++)
+		EXPECT(weft_go(nothing) > 0);
+	weft_sleep(10 * WEFT_MS);
+	starve_others();
+	for (int i = 0; i < HOGS; i++)
+		hog[i] = start_thread(computes, NULL);
+	for (int i = 0; i < CHANNELS; i++) {
+		if (i % 1000 == 0)
+			EXPECT(weft_go(nothing) > 0);
+		weft_free(weft_make(int64_t, 16));
+		if (i == CHANNELS / 10)
+			before = resident_pages();
+	}
+	expect_no_growth(before, 1000); /* 4 MiB, a tenth of what was freed */
+	store(&hogs_stop, 1);
+	for (int i = 0; i < HOGS; i++)
+		pthread_join(hog[i], NULL);
+	return 0;
+}
+
+TEST(freed_channels_do_not_wait_for_threads_without_a_cpu)
+{
+#if defined(WF_ASAN) || defined(WF_TSAN)
+	SKIP("the sanitizer keeps freed memory");
+#elif defined(WF_TORTURE)
+	SKIP("Ps taken at random bring starved threads into the middle of calls");
+#endif
+	use_procs(16);
+	EXPECT_EQ(weft_run(frees_channels), 0);
+}

@@ -49,7 +49,7 @@ no_race(void)
 	return 0;
 }
 
-__attribute__((unused)) static void
+static void
 child_no_race(void)
 {
 	weft_run(no_race);
@@ -74,17 +74,81 @@ TEST(planted_race_is_reported)
 #endif
 }
 
-TEST(wait_group_orders)
+static void
+expect_no_race(void (*child)(void))
 {
 #ifndef WF_TSAN
+	(void)child;
 	SKIP("needs the thread sanitizer");
 #else
 	static char out[1 << 16];
-	int status = test_child(child_no_race, out, sizeof(out));
+	int status = test_child(child, out, sizeof(out));
 
 	EXPECT(!test_has(out, "data race"));
 	EXPECT_EQ(status, 0);
 #endif
+}
+
+TEST(wait_group_orders)
+{
+	expect_no_race(child_no_race);
+}
+
+struct passes_back {
+	weft_chan(int *) in, out;
+};
+
+/* What is sent may be used, by either side in turn, whoever of them has waited. */
+static int
+passes_back(struct passes_back *a)
+{
+	int *what;
+
+	while (weft_recv(a->in, &what) > 0) {
+		++*what;
+		if (weft_send(a->out, what) != 0)
+			break;
+	}
+	return 0;
+}
+
+static int
+pass_pointers(void)
+{
+	weft_chan(int *) to[2] = {weft_make(int *, 0), weft_make(int *, 1)};
+	weft_chan(int *) from = weft_make(int *, 0);
+	struct weft_wg wg = {0};
+	int thing[8] = {0};
+
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 2; k++)
+			EXPECT(weft_wg_go(&wg, passes_back, to[i], from) > 1);
+	for (int n = 0; n < 20000; n++) {
+		int *what = &thing[n % 8];
+
+		++*what;
+		EXPECT_EQ(weft_send(to[n % 2], what), 0);
+		EXPECT_EQ(weft_recv(from, &what), 1);
+		++*what;
+	}
+	for (int i = 0; i < 2; i++)
+		weft_close(to[i]);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	for (int i = 0; i < 2; i++)
+		weft_free(to[i]);
+	weft_free(from);
+	return 0;
+}
+
+static void
+child_passes(void)
+{
+	weft_run(pass_pointers);
+}
+
+TEST(channels_order)
+{
+	expect_no_race(child_passes);
 }
 
 static int

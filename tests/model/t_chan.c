@@ -6,7 +6,7 @@
  * Two or three parties run short lists of operations. What they return must be explained by an
  * order of them; values are received once, or still with their sender; whoever sleeps at the end
  * has reason to. A channel is gone as soon as its last user has what he wanted. (CHAN-1 to
- * CHAN-6, SYNC-1, WAIT-1 to WAIT-4)
+ * CHAN-6, PARK-4, GST-4, SYNC-1, WAIT-1 to WAIT-4)
  * sources: tests/model/mark.c src/wait/?*.c tests/model/mark.c src/sched/park.c src/sched/save.c src/sched/spawn.c src/sched/loop.c src/sched/handoff.c src/sched/idle.c src/sched/blocking.c src/sched/steal.c src/sched/gather.c src/sched/proc.c src/core/globq.c src/base/lock.c src/arch/x86_64.S tests/model/os_sim.c -no-pie -Wl,--wrap=sim_store,--wrap=aligned_alloc,--wrap=free,--unresolved-symbols=ignore-all
  */
 #define RIG_STARTS_MS
@@ -304,7 +304,8 @@ SCENARIO(chan_run_over_cancelled) = {.setup = setup_chan_run_over_cancelled,
 
 GO_PLAN(chan_go_recv, .ops = {{DO_RECV(0), DO_GONE(0)}, {DO_SEND(0, 7)}})
 SCENARIO(chan_go_recv) = {GO_TWO(chan_go_recv), .mutants = {SIM_MUTANT(MUT_CHAN_READY_LOCKED),
-							    SIM_MUTANT(MUT_PARK_COMMIT_EARLY)}};
+							    SIM_MUTANT(MUT_PARK_READY_EARLY),
+							    SIM_MUTANT(MUT_PARK_UNSAID)}};
 
 GO_PLAN(chan_go_send_1, .cap = {1}, .biased = 1,
 	.ops = {{DO_SEND(0, 7), DO_SEND(0, 8)}, {DO_RECV(0), DO_RECV(0), DO_GONE(0)}})
@@ -313,13 +314,15 @@ SCENARIO(chan_go_send_1) = {GO_TWO(chan_go_send_1),
 
 /* It waits in a channel of its P's bias, which the other takes away. */
 GO_PLAN(chan_go_bias_recv, .biased = 1, .ops = {{DO_RECV(0), DO_GONE(0)}, {DO_SEND(0, 7)}})
-SCENARIO(chan_go_bias_recv) = {
-    GO_TWO(chan_go_bias_recv),
-    .mutants = {SIM_MUTANT(MUT_PARK_BIASED_EARLY), SIM_MUTANT(MUT_CHAN_NO_MEMBARRIER)}};
+SCENARIO(chan_go_bias_recv) = {GO_TWO(chan_go_bias_recv),
+			       .mutants = {SIM_MUTANT(MUT_PARK_READY_EARLY),
+					   SIM_MUTANT(MUT_PARK_UNSAID),
+					   SIM_MUTANT(MUT_CHAN_NO_MEMBARRIER)}};
 
 GO_PLAN(chan_go_bias_send, .biased = 1, .ops = {{DO_SEND(0, 7)}, {DO_RECV(0), DO_GONE(0)}})
-SCENARIO(chan_go_bias_send) = {GO_TWO(chan_go_bias_send),
-			       .mutants = {SIM_MUTANT(MUT_PARK_BIASED_EARLY)}};
+SCENARIO(chan_go_bias_send) = {
+    GO_TWO(chan_go_bias_send),
+    .mutants = {SIM_MUTANT(MUT_PARK_READY_EARLY), SIM_MUTANT(MUT_PARK_UNSAID)}};
 
 GO_PLAN(chan_go_close, .ops = {{DO_RECV(0)}, {DO_SEND(0, 7)}, {DO_CLOSE(0)}})
 SCENARIO(chan_go_close) = {GO_THREE(chan_go_close), .max_bound = 1, .random = 20000};
@@ -329,8 +332,9 @@ SCENARIO(chan_go_cancel) = {GO_THREE(chan_go_cancel), .max_bound = 1, .random = 
 			    .mutants = {SIM_MUTANT(MUT_PARK_CLAIM_NO_CAS)}};
 
 GO_PLAN(chan_go_cancel_alone, .grouped = {true}, .ops = {{DO_RECV(0)}, {DO_CANCEL(0)}})
-SCENARIO(chan_go_cancel_alone) = {GO_TWO(chan_go_cancel_alone),
-				  .mutants = {SIM_MUTANT(MUT_CHAN_FLAG_EARLY)}};
+SCENARIO(chan_go_cancel_alone) = {
+    GO_TWO(chan_go_cancel_alone),
+    .mutants = {SIM_MUTANT(MUT_CHAN_FLAG_EARLY), SIM_MUTANT(MUT_PARK_COMMIT_EARLY)}};
 
 GO_GO_PLAN(chan_go_go, .cap = {1}, .biased = 1,
 	   .ops = {{DO_SEND(0, 7), DO_SEND(0, 8)}, {DO_RECV(0), DO_RECV(0), DO_GONE(0)}})
@@ -339,10 +343,12 @@ SCENARIO(chan_go_go) = {GO_GO(chan_go_go), .mutants = {SIM_MUTANT(MUT_CHAN_NO_ME
 GO_GO_PLAN(chan_go_go_0, .biased = 1,
 	   .ops = {{DO_SEND(0, 7), DO_RECV(0), DO_GONE(0)}, {DO_RECV(0), DO_SEND(0, 8)}})
 SCENARIO(chan_go_go_0) = {GO_GO(chan_go_go_0), .mutants = {SIM_MUTANT(MUT_CHAN_NO_MEMBARRIER),
-							   SIM_MUTANT(MUT_PARK_BIASED_EARLY)}};
+							   SIM_MUTANT(MUT_PARK_READY_EARLY),
+							   SIM_MUTANT(MUT_PARK_UNSAID)}};
 
 /* From hand to hand, beside a thief. */
 GO_SAME_PLAN(chan_go_same, .biased = 1,
 	     .ops = {{DO_SEND(0, 7), DO_RECV(0), DO_GONE(0)}, {DO_RECV(0), DO_SEND(0, 8)}})
 SCENARIO(chan_go_same) = {GO_GO(chan_go_same), .mutants = {SIM_MUTANT(MUT_CHAN_RESULT_LATE),
-							   SIM_MUTANT(MUT_PARK_BIASED_EARLY)}};
+							   SIM_MUTANT(MUT_PARK_READY_EARLY),
+							   SIM_MUTANT(MUT_PARK_UNSAID)}};
