@@ -1552,32 +1552,33 @@ dfs_budget(const struct sim_scenario *s, unsigned bound, double seconds)
 	return b;
 }
 
-/* Tries to catch a mutant: the cheapest way first, so that the shortest proof is found. */
+/* Tries to catch a mutant: the cheapest way first, so that the shortest proof is found; each way for a
+   moment, then for longer: how much a CPU does in a second is not to decide what survives. */
 static struct result
 hunt(struct sim_scenario *s, int mutant)
 {
-	enum { QUICK = 20000 }; /* executions before the next way is tried */
+	enum { ROUNDS = 5, LONGER = 4 };
 	const struct budget ways[] = {
-	    {.strategy = BY_DFS, .bound = 0},
-	    {.strategy = BY_DFS, .bound = 1},
-	    {.strategy = BY_PCT, .depth = 3, .count = QUICK},
-	    {.strategy = BY_RANDOM, .count = QUICK},
+	    {.strategy = BY_DFS, .bound = 0},         {.strategy = BY_DFS, .bound = 1},
+	    {.strategy = BY_PCT, .depth = 3},         {.strategy = BY_RANDOM},
 	    {.strategy = BY_DFS, .bound = cli.bound},
-	    {.strategy = BY_PCT, .depth = 3},
-	    {.strategy = BY_RANDOM},
 	};
+	double seconds = cli.seconds / 40;
 	struct result r = {0};
 	uint64_t total = 0;
 
 	prepare(s, mutant);
-	for (unsigned i = 0; i < countof(ways) && !r.failed; i++) {
-		struct budget b = dfs_budget(s, ways[i].bound, cli.seconds / 4);
-		b.strategy = ways[i].strategy;
-		b.depth = ways[i].depth;
-		b.count = ways[i].count;
-		b.seed = 1;
+	for (unsigned i = 0; i < ROUNDS * countof(ways) && !r.failed; i++) {
+		const struct budget *way = &ways[i % countof(ways)];
+		struct budget b = dfs_budget(s, way->bound, seconds);
+
+		b.strategy = way->strategy;
+		b.depth = way->depth;
+		b.seed = 1 + i / countof(ways);
 		r = search(&b);
 		total += r.executions;
+		if (i % countof(ways) == countof(ways) - 1)
+			seconds *= LONGER;
 	}
 	r.executions = total;
 	return r;
