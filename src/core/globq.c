@@ -23,6 +23,7 @@ line_of(struct wf_globq *q, const struct wf_g *g)
 	return q->parts && !g->stack ? &q->fresh : &q->list;
 }
 
+/* Those in turn: one of each line, as long as there are two. */
 static struct wf_g *
 take(struct wf_globq *q)
 {
@@ -31,6 +32,49 @@ take(struct wf_globq *q)
 	q->fresh_turn = !q->fresh_turn;
 	g = wf_glist_pop(q->fresh_turn ? &q->fresh : &q->list);
 	return g ? g : wf_glist_pop(q->fresh_turn ? &q->list : &q->fresh);
+}
+
+/* Who has not begun knows one that stands WF_RUNQ_AHEAD behind it: whatever it is, no harm. */
+WF_INLINE void
+fetch_ahead(const struct wf_g *g)
+{
+	if (!g->stack)
+		__builtin_prefetch(g->sp, 1);
+}
+
+/* The first n of a line, which has as many, to the end of l. */
+static void
+take_run(struct wf_glist *line, uint32_t n, struct wf_glist *l)
+{
+	struct wf_glist run = {.head = line->head, .tail = line->head, .size = n};
+
+	if (n == 0)
+		return;
+	for (fetch_ahead(run.tail); --n > 0; fetch_ahead(run.tail))
+		run.tail = run.tail->link;
+	line->head = run.tail->link;
+	if (!line->head)
+		line->tail = NULL;
+	line->size -= run.size;
+	run.tail->link = NULL;
+	wf_glist_join(l, &run);
+}
+
+/* All of l: who has not begun goes to the end of *fresh, the others to that of *begun; as many at a time
+   as stand together. */
+static void
+part(struct wf_glist *l, struct wf_glist *begun, struct wf_glist *fresh)
+{
+	for (struct wf_g *g = l->head; g;) {
+		struct wf_glist run = {.head = g};
+		const bool is_fresh = !g->stack;
+
+		for (; g && !g->stack == is_fresh; g = g->link, run.size++)
+			run.tail = g;
+		run.tail->link = NULL;
+		wf_glist_join(is_fresh ? fresh : begun, &run);
+	}
+	*l = (struct wf_glist){0};
 }
 
 void
@@ -59,9 +103,10 @@ wf_globq_put_batch(struct wf_globq *q, struct wf_glist *l)
 {
 	struct wf_glist fresh = {0}, list = {0};
 
-	for (struct wf_g *g; q->parts && (g = wf_glist_pop(l));)
-		wf_glist_push(g->stack ? &list : &fresh, g);
-	wf_glist_join(&list, l);
+	if (q->parts)
+		part(l, &list, &fresh);
+	else
+		wf_glist_join(&list, l);
 	wf_lock(&q->lock);
 	wf_glist_join(&q->list, &list);
 	wf_glist_join(&q->fresh, &fresh);
@@ -94,11 +139,12 @@ wf_globq_get_batch(struct wf_globq *q, uint32_t procs, uint32_t max, struct wf_g
 	fresh = q->fresh.size;
 	n = (q->list.size + q->fresh.size) / procs + 1;
 	n = n < max ? n : max;
-	for (struct wf_g *g; n > 0 && (g = take(q)); n--) {
-		if (!g->stack)
-			__builtin_prefetch(g->sp, 1); /* WF_RUNQ_AHEAD; whatever it is, no harm */
-		wf_glist_push(l, g);
+	for (; n > 0 && q->list.size > 0 && q->fresh.size > 0; n--) {
+		wf_glist_push(l, take(q));
+		fetch_ahead(l->tail);
 	}
+	n = n < q->list.size + q->fresh.size ? n : q->list.size + q->fresh.size;
+	take_run(q->list.size > 0 ? &q->list : &q->fresh, n, l);
 	fresh -= q->fresh.size;
 	publish_size(q);
 	wf_unlock(&q->lock);

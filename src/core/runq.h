@@ -82,25 +82,28 @@ wf_runq_len(const struct wf_runq *q)
 }
 
 /* Owner. Half of the full ring and g go to *over, for the global queue, in one batch. False if
-   thieves made room meanwhile: try again. Not inline: no goroutine waits on top of that frame. */
+   thieves made room meanwhile: try again. */
 static WF_NOINLINE WF_UNUSED bool
 wf_runq_put_slow(struct wf_runq *q, struct wf_g *g, uint32_t h, uint32_t t, struct wf_glist *over)
 {
-	struct wf_g *batch[WF_RUNQ_SIZE / 2];
-	uint32_t n = (t - h) / 2;
+	struct wf_glist half = {.head = g, .tail = g, .size = (t - h) / 2 + 1};
+	uint32_t end = h + (t - h) / 2;
 
-	CHECK(n == WF_RUNQ_SIZE / 2);
-	for (uint32_t i = 0; i < n; i++)
-		batch[i] = at_load_rlx(RUNQ_SLOT(q, h + i)); /* rlx: we wrote them */
+	CHECK(t - h == WF_RUNQ_SIZE);
 	/* acqrel: RQ-3; thieves may race for the same Gs */
-	if (!at_cas_acqrel(&q->head, &h, h + n))
+	if (!at_cas_acqrel(&q->head, &h, end))
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (!batch[i]->stack) /* it has no context yet, and room to say who comes later */
-			batch[i]->sp = i + WF_RUNQ_AHEAD < n ? batch[i + WF_RUNQ_AHEAD] : NULL;
-		wf_glist_push(over, batch[i]);
+	g->link = NULL;
+	for (uint32_t i = end; i != h;) {
+		struct wf_g *one =
+		    at_load_rlx(RUNQ_SLOT(q, --i)); /* rlx: RQ-1, still as we wrote it */
+
+		one->link = half.head;
+		half.head = one;
+		if (!one->stack) /* no context yet, and room to say who comes later. rlx: as above */
+			one->sp = at_load_rlx(RUNQ_SLOT(q, i + WF_RUNQ_AHEAD));
 	}
-	wf_glist_push(over, g);
+	wf_glist_join(over, &half);
 	return true;
 }
 
@@ -199,11 +202,15 @@ wf_runq_put_batch(struct wf_runq *q, struct wf_glist *l)
 {
 	uint32_t h = at_load_acq(&q->head); /* acq: as in wf_runq_put */
 	uint32_t t = at_load_rlx(&q->tail); /* rlx: only we write it */
+	uint32_t room = WF_RUNQ_SIZE - (t - h), n = l->size < room ? l->size : room;
+	struct wf_g *g = l->head;
 
-	while (l->size > 0 && t - h < WF_RUNQ_SIZE) {
-		at_store_rlx(RUNQ_SLOT(q, t), wf_glist_pop(l)); /* rlx: published by tail */
-		t++;
-	}
+	for (uint32_t end = t + n; t != end; t++, g = g->link)
+		at_store_rlx(RUNQ_SLOT(q, t), g); /* rlx: published by tail */
+	l->size -= n;
+	l->head = g;
+	if (!g)
+		l->tail = NULL;
 	at_store_rel(&q->tail, t); /* rel: RQ-2 */
 }
 
