@@ -147,7 +147,7 @@ set_up(void)
 	os_thread_exit_hook(plain_thread_ends);
 	os_on_fork_child(in_forked_child);
 	wf_held_ranks_hook = held_ranks;
-	wf_wg_done_hook = wf_wg_done;
+	wf_wg_fell_hook = wf_wg_fell;
 	wf_member_call_hook = wf_member_call;
 	wf_member_done_hook = wf_member_done;
 	wf_scope_exit_hook = wf_scope_exit;

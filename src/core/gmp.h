@@ -39,7 +39,7 @@ struct wf_cache {
 	uint32_t
 	    credit[WF_STACK_CLASSES]; /* promised stacks: a birth that got one cannot fail later */
 	int64_t id_next, id_end;      /* goroutine ids ... */
-	uint64_t id_run;              /* ... of this run */
+	uint64_t id_run;              /* ... of this run; a P begins without any */
 };
 
 /* What an M owes to the context it left; done first by the context it arrives in. */
@@ -107,6 +107,8 @@ struct wf_m {
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	uint32_t lock_pauses;            /* while it spins for a mutex, ... */
 	uint64_t lock_ns;                /* ... by the coarse clock at the last of them */
+	uint32_t starts;                 /* of goroutines, while it had no P, ... */
+	int64_t starts_ns;               /* ... and when it last looked at the clock: SPAWN-3 */
 	bool plain;                      /* not ours: a thread of the program */
 	bool exact;                      /* its sleeps are not rounded */
 	wf_a32 at_rest;                  /* it sleeps, spins or begins: see wf_rest */

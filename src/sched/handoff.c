@@ -4,6 +4,16 @@
 #include "sched/pin.h"
 #include "sched/sched.h"
 
+#if defined(WF_TINY) || defined(WF_TORTURE) || defined(WF_ASAN) || defined(WF_TSAN)
+enum { STARTS_MANY = 1 }; /* more often; and sanitizers are slow */
+#define STARTS_MANY_NS INT64_MAX
+#else
+enum {
+	STARTS_MANY = 32,           /* starts of goroutines by one that has no P: SPAWN-3 ... */
+	STARTS_MANY_NS = 64 * 1000, /* ... so fast: it does little else */
+};
+#endif
+
 struct wf_lock wf_lease_lock = WF_LOCK_INIT(WF_RANK_LEASE);
 
 WF_EXPORT uint32_t weft_preempt_word = 1, weft_detour_word = 1; /* no run is up */
@@ -89,6 +99,35 @@ wf_rejoin(struct wf_m *m)
 		return m;
 	}
 	return wf_yield(m, WF_PEND_GLOBAL);
+}
+
+/* In a call that may not switch: the running goroutine, whose P was taken, gets another, if there is one
+   to be had. The P first, then the end of TAKEN: with a P in hand the run cannot end under it. */
+static bool
+regain(struct wf_m *m)
+{
+	struct wf_p *p = m->old_p;
+	bool ended;
+
+	if (at_load_rlx(&wf_sched.npidle) == 0 || m->blocking) /* rlx: a hint */
+		return false;
+	if (!(p && wf_idle_take_this(p)) && !(p = wf_idle_take()))
+		return false;
+	ended = WF_MUTANT(MUT_REGAIN_UNCOUNTED) || wf_taken_ends(m, WF_NONE);
+	CHECK(ended); /* it was TAKEN or ASLEEP: leave_the_rest comes when no P is in use */
+	wf_p_acquire(m, p);
+	return true;
+}
+
+bool
+wf_starts_without(struct wf_m *m)
+{
+	int64_t before = m->starts_ns;
+
+	if (++m->starts % STARTS_MANY != 0)
+		return false;
+	m->starts_ns = os_now_ns();
+	return m->starts_ns - before < STARTS_MANY_NS && regain(m);
 }
 
 /* URGED: true if the request was for an earlier slice, and is void. */

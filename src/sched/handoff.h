@@ -23,7 +23,7 @@
  *   ASKED -> TAKEN         wf_lease_decide                 requester
  *   URGED -> HELD          wf_enter_slow                   owner, which then gives way
  *   URGED -> TAKEN         wf_enter_slow                   owner, in a call that may not switch
- *   TAKEN -> NONE          wf_rejoin                       owner
+ *   TAKEN -> NONE          wf_rejoin, regain               owner
  *   TAKEN -> OVER          leave_the_rest                  the end of the run, under lease_lock
  *   HELD, URGED, ASKED
  *     -> OFFERED or ASLEEP wf_leave_blocking               owner, in a blocking section
@@ -139,6 +139,9 @@ wf_m_p(const struct wf_m *m)
 {
 	return at_load_rlx(&m->p); /* rlx: the owner's own word; GMP-2 */
 }
+
+/* The running goroutine, which has no P, starts another. True: now it has one. SPAWN-3 */
+bool wf_starts_without(struct wf_m *m);
 
 /* ---- requesters: hold wf_lease_lock from the first ask to the last decision (LEASE-2) */
 WF_EXTERN struct wf_lock wf_lease_lock;

@@ -124,18 +124,45 @@ wf_queued(struct wf_m *m, const struct wf_p *p, bool lone)
 		wf_submitted(m);
 }
 
-/* wf_submit of a new G whose parent, which runs on p, is going to wait for it. False: there is no room. */
-WF_INLINE bool
-wf_submit_fork(struct wf_m *m, struct wf_p *p, struct wf_g *g)
+/* What a publication leaves to do. */
+enum wf_put {
+	WF_PUT_FULL, /* all: there is no room */
+	WF_PUT_TELL, /* wf_submitted is to be called */
+	WF_PUT_DONE,
+};
+
+/* By the holder of p. A new G whose parent, which runs there, is going to wait for it. */
+WF_INLINE enum wf_put
+wf_put_fork(struct wf_p *p, struct wf_g *g)
 {
 	bool beside = true;
 
 	if (wf_is_quiet(p) ? !wf_forkq_push(&p->forkq, g)
 			   : !wf_forkq_push_beside(&p->forkq, g, &beside))
-		return false;
-	if (!beside) /* IDLE-5 */
-		wf_submitted(m);
-	return true;
+		return WF_PUT_FULL;
+	return beside ? WF_PUT_DONE : WF_PUT_TELL; /* IDLE-5 */
+}
+
+/* By the holder of p. Any other new G, unless it is of a class. */
+WF_INLINE enum wf_put
+wf_put_new(struct wf_p *p, struct wf_g *g)
+{
+	uint32_t n = wf_runq_fill(&p->runq);
+	bool told = true;
+
+	if (unlikely(n >= WF_RUNQ_SIZE))
+		return WF_PUT_FULL;
+	p->chain = 0;
+	if (wf_is_quiet(p)) {
+		wf_runq_put_room(&p->runq, g);
+	} else if (n < WF_BESIDE) {
+		wf_runq_put_room(&p->runq, g);
+		/* rlx: only thieves change it */
+		told = !wf_worth_waking(p, n == 0 && at_load_rlx(&p->runq.next) == NULL);
+	} else {
+		told = wf_runq_put_beside(&p->runq, g); /* IDLE-5 */
+	}
+	return told ? WF_PUT_DONE : WF_PUT_TELL;
 }
 
 /* Is the order of the queues to be random, here? */

@@ -60,6 +60,7 @@ p_begin(struct wf_p *p)
 	wf_door_init(&p->runq.door, wf_sched.fenced);
 	wf_door_init(&p->forkq.door, wf_sched.fenced);
 	wf_door_prop(&p->timers.door, wf_sched.fenced); /* others serve it also without a P */
+	p->cache.id_next = p->cache.id_end = 0;         /* those of an earlier run */
 	at_store_rlx(&p->state, WF_P_STOPPED);          /* rlx: the world is stopped */
 }
 

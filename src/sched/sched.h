@@ -20,7 +20,7 @@ void wf_g_drop(struct wf_m *m, struct wf_g *g);
 struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
 WF_EXTERN uint8_t wf_default_class;
 WF_EXTERN wf_aptr wf_sites; /* struct weft_site: those whose stack use is known */
-WF_EXTERN void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+WF_EXTERN void (*wf_wg_fell_hook)(struct wf_m *m, struct weft_wg *wg, uint64_t word);
 WF_EXTERN int (*wf_member_call_hook)(struct wf_g *g);
 WF_EXTERN void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
 WF_EXTERN void (*wf_scope_exit_hook)(struct wf_g *g);

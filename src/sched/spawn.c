@@ -8,6 +8,9 @@
  *
  * SPAWN-1: a G is published complete: everything is written before wf_submit.
  * SPAWN-2: the dying G's stack is given back by whoever arrives next, never by itself.
+ * SPAWN-3: who starts many in a row without a P, and finds an idle one, takes that: each start would wake
+ *          a thread for it, and cost several cache lines between two cores. But who starts one now and
+ *          then computes in between: those it starts would wait for it.
  */
 #include "core/gclaim.h"
 #include "core/gpool.h"
@@ -27,7 +30,7 @@ enum {
 
 uint8_t wf_default_class;
 wf_aptr wf_sites;
-void (*wf_wg_done_hook)(struct wf_m *m, struct weft_wg *wg);
+void (*wf_wg_fell_hook)(struct wf_m *m, struct weft_wg *wg, uint64_t word);
 int (*wf_member_call_hook)(struct wf_g *g);
 void (*wf_member_done_hook)(struct wf_m *m, struct wf_g *g, int rc);
 void (*wf_scope_exit_hook)(struct wf_g *g);
@@ -36,20 +39,20 @@ void (*wf_locals_free_hook)(struct wf_locals *l);
 void (*wf_main_done_hook)(int rc);
 
 static WF_NOINLINE void
-fetch_ids(struct wf_cache *c, uint64_t run)
+fetch_ids(struct wf_cache *c)
 {
 	c->id_next = (int64_t)at_add_rlx(&wf_sched.id_next, ID_BATCH); /* rlx: only unique */
 	c->id_end = c->id_next + ID_BATCH;
-	c->id_run = run;
+	c->id_run = at_load_rlx(&wf_sched.run); /* rlx: set before anybody runs */
 }
 
+/* c: of p, which has none of an earlier run; or of a thread without one. */
 WF_INLINE int64_t
-next_id(struct wf_cache *c)
+next_id(const struct wf_p *p, struct wf_cache *c)
 {
-	uint64_t run = at_load_rlx(&wf_sched.run); /* rlx: set before anybody runs */
-
-	if (unlikely(c->id_next == c->id_end || c->id_run != run))
-		fetch_ids(c, run);
+	/* rlx: as above */
+	if (unlikely(c->id_next == c->id_end || (!p && c->id_run != at_load_rlx(&wf_sched.run))))
+		fetch_ids(c);
 	return c->id_next++;
 }
 
@@ -112,26 +115,22 @@ wf_learn_joins(struct wf_g *g, uint32_t few)
 	g->kids = 0;
 }
 
-/* wf_submit for a goroutine that has just been made, if there is room for it. */
+/* wf_submit for a goroutine that has just been made: SPAWN-1. */
 WF_INLINE void
-submit(struct wf_m *m, struct wf_p *p, struct wf_g *g)
+submit_new(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
-	uint32_t n = p ? wf_runq_fill(&p->runq) : WF_RUNQ_SIZE;
+	enum wf_put put = WF_PUT_FULL;
 
-	if (unlikely(n >= WF_RUNQ_SIZE || m->pinned || (g->flags & WF_G_CLASSES))) {
+	if (likely(p && !m->pinned && !(g->flags & WF_G_CLASSES))) {
+		if (m->g && expects_join(m->g, g->site))
+			put = wf_put_fork(p, g);
+		if (put == WF_PUT_FULL)
+			put = wf_put_new(p, g);
+	}
+	if (unlikely(put == WF_PUT_FULL))
 		wf_submit(m, p, g, false);
-		return;
-	}
-	p->chain = 0;
-	if (wf_is_quiet(p)) {
-		wf_runq_put_room(&p->runq, g);
-	} else if (n < WF_BESIDE) {
-		wf_runq_put_room(&p->runq, g);
-		/* rlx: only thieves change it */
-		wf_queued(m, p, n == 0 && at_load_rlx(&p->runq.next) == NULL);
-	} else if (!wf_runq_put_beside(&p->runq, g)) { /* IDLE-5 */
+	else if (unlikely(put == WF_PUT_TELL))
 		wf_submitted(m);
-	}
 }
 
 WF_INLINE int64_t
@@ -139,12 +138,15 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
       const void *arg, size_t bytes, unsigned flags)
 {
 	struct wf_p *p = wf_m_p(m);
-	struct wf_cache *c = wf_cache_of(m);
+	struct wf_cache *c;
 	struct wf_g *g;
 	int rc = -EINVAL;
 
 	if (unlikely(bytes > WEFT_ARG_MAX || !site || !site->fn))
 		return -EINVAL;
+	if (unlikely(!p && m->g) && wf_starts_without(m))
+		p = wf_m_p(m); /* SPAWN-3 */
+	c = wf_cache_of(m);
 	g = wf_gpool_get(c);
 	if (unlikely(!g))
 		return -ENOMEM;
@@ -164,18 +166,14 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
 	g->kids = 0;
 	g->wg = wg;
 	g->parent = m->g ? m->g->id : 0;
-	g->id = flags & WF_G_MAIN ? 1 : next_id(c);
+	g->id = flags & WF_G_MAIN ? 1 : next_id(p, c);
 	if (wg)
 		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE); /* acqrel: before it can end */
 	wf_count(p, n_spawned, 1);
 	wf_tsan_release(g);
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
-	/* SPAWN-1 */
-	if (p && m->g && !m->pinned && !(g->flags & WF_G_CLASSES) && expects_join(m->g, site) &&
-	    wf_submit_fork(m, p, g))
-		return id;
-	submit(m, p, g);
+	submit_new(m, p, g);
 	return id;
 
 out_stack:
@@ -269,6 +267,15 @@ end_saving(struct wf_m *m, struct wf_g *g)
 	wf_blocking_ends(m, g);
 }
 
+WF_INLINE void
+count_end(struct wf_m *m, struct weft_wg *wg)
+{
+	uint64_t word = wf_wg_count(wg, -1);
+
+	if (unlikely(wf_wg_matters(word)))
+		wf_wg_fell_hook(m, wg, word);
+}
+
 /* The running goroutine is over: everybody is told. Its stack is still in use. */
 WF_INLINE void
 finish(struct wf_m *m, struct wf_g *g, int rc)
@@ -285,7 +292,7 @@ finish(struct wf_m *m, struct wf_g *g, int rc)
 	if (unlikely(g->flags & WF_G_MEMBER))
 		wf_member_done_hook(m, g, rc);
 	else if (g->wg)
-		wf_wg_done_hook(m, g->wg);
+		count_end(m, g->wg);
 	if (unlikely(!wf_stack_intact(g->stack, g->stack_class)))
 		overrun(g);
 	if (unlikely(g->save))

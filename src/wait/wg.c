@@ -35,43 +35,37 @@ misuse(void)
 	    "weft_wg_go");
 }
 
-/* Adds n; true if that leaves waiters to be woken. Any thread. */
-static bool
-count(struct weft_wg *wg, int64_t n)
+/* In the runtime, any thread; m NULL: outside a run. */
+void
+wf_wg_fell(struct wf_m *m, struct weft_wg *wg, uint64_t word)
 {
-	uint64_t delta = (uint64_t)n * WF_WG_ONE;
-	uint64_t word;
-
-	wf_tsan_release(wg);
-	/* acqrel: what was done before the count fell is visible to the waiter; WG-1 */
-	word = at_add_acqrel(wf_wg_word(wg), delta) + delta;
-	if (unlikely((int64_t)word < 0))
+	if (word != WF_WG_WAITED)
 		misuse();
-	return word == WF_WG_WAITED;
+	if (m)
+		wake_all(m, wg);
+	else /* who waited in an earlier run is gone, and its bit goes too */
+		at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2 */
 }
 
-/* In the runtime, any thread. */
 void
 wf_wg_done(struct wf_m *m, struct weft_wg *wg)
 {
-	if (unlikely(count(wg, -1)))
-		wake_all(m, wg);
+	uint64_t word = wf_wg_count(wg, -1);
+
+	if (unlikely(wf_wg_matters(word)))
+		wf_wg_fell(m, wg, word);
 }
 
 static void
 add(struct weft_wg *wg, int64_t n)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
-	bool wake = count(wg, n);
+	uint64_t word = wf_wg_count(wg, n);
 
-	if (!m) { /* outside a run: who waited in an earlier one is gone, and its bit goes too */
-		if (wake)
-			at_and_acqrel(wf_wg_word(wg), ~(uint64_t)WF_WG_WAITED); /* acqrel: WG-2 */
-		return;
-	}
-	if (unlikely(wake))
-		wake_all(m, wg);
-	wf_leave(m);
+	if (unlikely(wf_wg_matters(word)))
+		wf_wg_fell(m, wg, word);
+	if (m)
+		wf_leave(m);
 }
 
 WF_EXPORT void

@@ -7,6 +7,8 @@
 #include "core/wgword.h"
 #include "sched/handoff.h"
 
+/* The word has become one that wf_wg_matters. */
+void wf_wg_fell(struct wf_m *m, struct weft_wg *wg, uint64_t word);
 void wf_wg_done(struct wf_m *m, struct weft_wg *wg);
 /* Waits until the count is zero; scoped: or until a scope ends the wait. 0 or -errno. */
 int wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped);

@@ -222,6 +222,57 @@ each_kind(void)
 	return 0;
 }
 
+/* Whoever has the P ends soon, and then it is idle. */
+static int
+starts_many(void)
+{
+	for (int i = 0; i < 3; i++) {
+		lose_p();
+		while (has_lost()) {
+			EXPECT(weft_go(nothing) > 0);
+			if (weft_count() > 1000)
+				while (load(&wf_sched.npidle.v) == 0)
+					;
+		}
+	}
+	return 0;
+}
+
+/* SPAWN-3 */
+TEST(who_starts_many_takes_an_idle_p)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(starts_many), 0);
+}
+
+/* In the other builds any start takes it. */
+#if !defined(WF_TORTURE) && !defined(WF_ASAN) && !defined(WF_TSAN)
+static int
+starts_now_and_then(void)
+{
+	enum { STARTS = 96, SPACED_NS = 20 * 1000 };
+
+	lose_p();
+	for (int i = 0; i < STARTS; i++) {
+		int64_t until = weft_now() + SPACED_NS;
+
+		while (weft_now() < until || load(&wf_sched.npidle.v) == 0)
+			; /* whoever has the P ends soon */
+		EXPECT(has_lost());
+		EXPECT(weft_go(nothing) > 0);
+	}
+	EXPECT(has_lost());
+	return 0;
+}
+
+/* SPAWN-3: what it starts would wait for it */
+TEST(who_starts_one_now_and_then_leaves_an_idle_p_to_others)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(starts_now_and_then), 0);
+}
+#endif
+
 /* LEASE-3 */
 TEST(every_call_after_the_p_was_taken_on_one_p)
 {

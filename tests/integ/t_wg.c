@@ -345,6 +345,116 @@ TEST(the_last_of_several_waiters_may_free)
 	EXPECT_EQ(weft_run(last_waiter_frees), 0);
 }
 
+/* ---- those that end one after the other, on one stack */
+
+enum { WAYS = 5 };
+
+struct ends {
+	int way;
+	weft_chan(int) gate;
+	int *ended;
+};
+
+static int
+ends(struct ends *a)
+{
+	int v;
+
+	if (a->way == 1)
+		weft_yield();
+	else if (a->way == 2)
+		EXPECT_EQ(weft_recv(a->gate, &v), 0);
+	else if (a->way == 3)
+		weft_sleep(20 * WEFT_US);
+	add(a->ended, 1);
+	if (a->way == 4)
+		weft_exit(0);
+	return 0;
+}
+
+/* Of two groups, and of none; some stay, move or leave in the middle of a row. */
+static int
+ends_in_rows(void)
+{
+	for (int round = 0; round < scaled(400); round++) {
+		weft_chan(int) gate = weft_make(int, 0);
+		struct weft_wg wg[3] = {{0}};
+		int ended[3] = {0}, started[3] = {0}, row = 1 + round % 7;
+
+		for (int i = 0; i < 600; i++) {
+			int k = i / row % 3, way = i % 97 < WAYS ? i % 97 : 0;
+
+			started[k]++;
+			if (k == 2)
+				EXPECT(weft_go(ends, 0, NULL, &ended[k]) > 0);
+			else
+				EXPECT(weft_wg_go(&wg[k], ends, way, gate, &ended[k]) > 0);
+		}
+		EXPECT_EQ(weft_close(gate), 0);
+		for (int k = 0; k < 2; k++) {
+			EXPECT_EQ(weft_wg_wait(&wg[k]), 0);
+			EXPECT_EQ(load(&ended[k]), started[k]);
+			EXPECT_EQ(wg[k].word_, 0);
+		}
+		while (load(&ended[2]) < started[2])
+			weft_yield();
+		weft_free(gate);
+	}
+	return 0;
+}
+
+TEST(ends_in_a_row_are_all_counted)
+{
+	EXPECT_EQ(weft_run(ends_in_rows), 0);
+}
+
+/* ---- a counted goroutine may take its own share back, and goes on uncounted */
+
+struct counts_itself {
+	struct weft_wg *wg;
+	weft_chan(int) gate;
+};
+
+static int
+counts_itself(struct counts_itself *a)
+{
+	int v;
+
+	weft_wg_done(a->wg);
+	EXPECT_EQ(weft_recv(a->gate, &v), 0);
+	weft_wg_add(a->wg, 1);
+	return 0;
+}
+
+static int
+nothing_much(void)
+{
+	return 0;
+}
+
+static int
+waits_without_it(void)
+{
+	weft_chan(int) gate = weft_make(int, 0);
+	struct weft_wg wg = {0};
+
+	EXPECT(weft_wg_go(&wg, nothing_much) > 0);
+	EXPECT(weft_wg_go(&wg, counts_itself, &wg, gate) > 0);
+	EXPECT(weft_wg_go(&wg, nothing_much) > 0);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(weft_close(gate), 0);
+	while (weft_count() > 1)
+		weft_yield();
+	EXPECT_EQ(wg.word_, 0);
+	weft_free(gate);
+	return 0;
+}
+
+TEST(who_counts_itself_out_early_is_not_waited_for)
+{
+	EXPECT_EQ(weft_run(waits_without_it), 0);
+}
+
 static int
 chain(void)
 {

@@ -193,8 +193,13 @@ static void
 fork_children(struct wf_m *m, int n)
 {
 	wf_m_set(m);
-	for (int i = 0; i < n; i++)
-		SIM_CHECK(wf_submit_fork(m, wf_m_p(m), make(true)));
+	for (int i = 0; i < n; i++) {
+		enum wf_put put = wf_put_fork(wf_m_p(m), make(true));
+
+		SIM_CHECK(put != WF_PUT_FULL);
+		if (put == WF_PUT_TELL)
+			wf_submitted(m);
+	}
 }
 
 static void

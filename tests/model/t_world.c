@@ -280,6 +280,48 @@ main_blocks(void *arg)
 WORLD(blocks, 1) = {WORLD_LIMITS, .setup = reset, .threads = {{run_blocks, NULL, false}},
 		    .random = 20000};
 
+/* ---- the P is taken from a goroutine that computes; who starts others takes it back: SPAWN-3 */
+
+static int
+main_starts_many(void *arg)
+{
+	(void)arg;
+	go(child, &s.wg);
+	loud();
+	while (s.ran == 0)
+		cpu_relax();
+	go(child, &s.wg);
+	go(child, &s.wg);
+	SIM_CHECK(weft_wg_wait(&s.wg) == 0);
+	SIM_CHECK(s.ran == 3);
+	return 0;
+}
+
+static void
+check_starts_many(void)
+{
+	SIM_CHECK(wf_sched.computing.v == 0);
+	SIM_CHECK(weft_preempt_word == 1); /* no run is up */
+}
+
+WORLD(starts_many, 1) = {WORLD_LIMITS,
+			 .setup = reset,
+			 .threads = {{run_starts_many, NULL, false}},
+			 .check_end = check_starts_many,
+			 .random = 20000,
+			 .mutants = {SIM_MUTANT(MUT_REGAIN_UNCOUNTED)}};
+
+static void
+run_starts_many_two_ps(void *arg)
+{
+	(void)arg;
+	run_world(main_starts_many, 2);
+}
+
+SCENARIO(starts_many_two_ps) = {WORLD_LIMITS, .setup = reset,
+				.threads = {{run_starts_many_two_ps, NULL, false}},
+				.random = 20000};
+
 /* ---- the run ends while a goroutine computes; it calls later */
 
 static int
