@@ -164,8 +164,9 @@ set_up(void)
 static uint64_t
 pick_seed(void)
 {
-	uint64_t seed = (uint64_t)env_number("WEFT_SEED", 1, INT64_MAX, (int64_t)config.seed,
-					     "a seed is a positive whole number");
+	uint64_t seed =
+	    (uint64_t)env_number("WEFT_SEED", 1, INT64_MAX, (int64_t)config.seed,
+				 "a seed is a positive whole number, at most 9223372036854775806");
 
 	return seed ? seed : (uint64_t)os_now_ns();
 }
@@ -493,7 +494,8 @@ WF_EXPORT int
 weft_configure(const struct weft_config *c)
 {
 	if (!c || c->procs < 0 || c->procs > WF_PROCS_MAX || c->max_threads < 0 ||
-	    (c->main_thread & ~1) != 0 || (c->stack_bytes && wf_stack_class(c->stack_bytes) < 0))
+	    (c->main_thread & ~1) != 0 || (c->stack_bytes && wf_stack_class(c->stack_bytes) < 0) ||
+	    !wf_all_zero(c->reserved_, countof(c->reserved_)))
 		return -EINVAL;
 	if (at_load_acq(&wf_sched.phase) != WF_DOWN) /* acq: the last run is over */
 		return -EBUSY;

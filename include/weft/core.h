@@ -222,6 +222,9 @@ struct weft_none { /* the arguments of a function that takes none */
 		    __builtin_types_compatible_p(__typeof__(&(f)), int (*)(void)) ||               \
 			__builtin_types_compatible_p(__typeof__(&(f)), int (*)(struct f *)),       \
 		    "weft: " #f " must be int " #f "(struct " #f " *) or int " #f "(void)");       \
+		_Static_assert(!__builtin_types_compatible_p(__typeof__(&(f)), int (*)(void)) ||   \
+				   sizeof(#__VA_ARGS__) == 1,                                      \
+			       "weft: " #f " takes no arguments");                                 \
 		_Static_assert(sizeof(WEFT_ARGS_OF_(f)) <= WEFT_ARG_MAX,                           \
 			       "weft: struct " #f " is larger than WEFT_ARG_MAX; pass a pointer"); \
 		_Static_assert(_Alignof(WEFT_ARGS_OF_(f)) <= 16,                                   \

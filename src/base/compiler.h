@@ -40,6 +40,16 @@ enum { WF_CACHE_LINE = 64 }; /* bytes; x86-64 and the aarch64 cores in use */
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define countof(a)                      (sizeof(a) / sizeof((a)[0]))
 
+/* Words that a later version may give a meaning. */
+static inline bool
+wf_all_zero(const uintptr_t *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (words[i] != 0)
+			return false;
+	return true;
+}
+
 /* A seeded bug for the model tests: false, and gone, in every other build. */
 #ifdef WF_SIM
 extern int wf_mutant;

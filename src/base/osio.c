@@ -402,6 +402,20 @@ os_sendfile(int out, int in, int64_t *at, size_t n)
 	return rc;
 }
 
+int64_t
+os_seek(int fd, int64_t at)
+{
+	return result(lseek(fd, at < 0 ? 0 : at, at < 0 ? SEEK_CUR : SEEK_SET));
+}
+
+bool
+os_is_blocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
 int
 os_set_blocking(int fd)
 {

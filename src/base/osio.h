@@ -83,7 +83,8 @@ int os_connect(int fd, const struct os_addr *a); /* -EINPROGRESS: a report will 
 bool os_connected_to_itself(int fd, const struct os_addr *a);
 int os_socket_error(int fd); /* as -errno, and it is forgotten */
 bool os_is_tcp(int fd);      /* IPv4 or IPv6, and TCP itself */
-bool os_has_upper(int fd);   /* a protocol sits on top: TLS in the kernel */
+bool os_is_stream(int fd);
+bool os_has_upper(int fd); /* a protocol sits on top: TLS in the kernel */
 ssize_t os_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len);
 ssize_t os_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to,
 		  socklen_t len);
@@ -92,7 +93,9 @@ ssize_t os_sendto(int fd, const void *buf, size_t n, int flags, const struct soc
 ssize_t os_pread(int fd, void *buf, size_t n, int64_t at);
 ssize_t os_pwrite(int fd, const void *buf, size_t n, int64_t at);
 ssize_t os_sendfile(int out, int in, int64_t *at, size_t n); /* at NULL: where in stands */
+int64_t os_seek(int fd, int64_t at); /* at < 0: only says where it stands; or -errno */
 int os_set_blocking(int fd);
+bool os_is_blocking(int fd);
 
 /* ---- children */
 /* fds: what becomes its 0, 1 and 2; -1, or fds NULL: the caller's. Its id, or -errno. */

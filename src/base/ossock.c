@@ -292,6 +292,12 @@ os_is_tcp(int fd)
 }
 
 bool
+os_is_stream(int fd)
+{
+	return get_option(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM;
+}
+
+bool
 os_has_upper(int fd)
 {
 	char name[16] = "";

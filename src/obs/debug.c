@@ -57,8 +57,10 @@ read_word(const char *text, size_t len)
 		char *end;
 		long long v;
 
-		if (len <= n || strncmp(text, w->name, n) != 0 || text[n] != '=')
+		if (len < n || strncmp(text, w->name, n) != 0 || (len > n && text[n] != '='))
 			continue;
+		if (len == n)
+			refuse(text, len, w);
 		if (*digits < '0' || *digits > '9')
 			refuse(text, len, w);
 		v = strtoll(digits, &end, 10); /* too many digits: the most there is, refused */

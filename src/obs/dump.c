@@ -105,7 +105,7 @@ say_g(struct wf_g *g, void *arg)
 	if (state == WF_WAITING) {
 		age = (t->now - g->since_ns) / 1000000000;
 		if (age > 0)
-			snprintf(why, sizeof(why), "%s, %lld seconds", wf_reason_name(g->reason),
+			snprintf(why, sizeof(why), "%s, %lld s", wf_reason_name(g->reason),
 				 (long long)age);
 		else
 			snprintf(why, sizeof(why), "%s", wf_reason_name(g->reason));

@@ -84,6 +84,8 @@ set_attr(struct wf_g *g, const struct weft_attr *a)
 		return -EINVAL;
 	if (a->save & ~(WEFT_SAVE_FP | WEFT_SAVE_CXX))
 		return -EINVAL;
+	if (!wf_all_zero(a->reserved_, countof(a->reserved_)))
+		return -EINVAL; /* of a later version, which we do not know */
 	g->save = (uint8_t)a->save;
 	g->name = a->name;
 	g->flags |= WF_G_ATTR;

@@ -337,6 +337,30 @@ wf_io_call(int fd, enum wf_dir dir, wf_io_fn *try, void *arg)
 	return wf_io_whole(fd, dir, try, arg, NULL);
 }
 
+ssize_t
+wf_io_once(int fd, wf_io_fn *once, void *arg)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	struct wf_io io = {.fd = fd};
+	uint32_t generation;
+	bool ours;
+	ssize_t rc;
+
+	if (!m)
+		return -ENOTSUP;
+	io.f = wf_fd_of(fd);
+	ours = io.f && wf_fd_hold(io.f, &generation);
+	wf_leave(m);
+	rc = once(&io, arg);
+	if (!ours)
+		return rc;
+	m = wf_enter(WF_CALL_B);
+	wf_fd_release(&m, io.f, generation);
+	if (m)
+		wf_leave(m);
+	return rc;
+}
+
 /* ---- sections */
 
 void

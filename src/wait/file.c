@@ -5,11 +5,14 @@
 
 #include <errno.h>
 
+enum { COPY_BYTES = 4096 };
+
 struct piece {
 	char *buf;
 	size_t n, done;
-	int64_t at, *at_out;
+	int64_t at, *at_out; /* at < 0: where in stands */
 	int in;
+	bool copied; /* in does not know of it */
 };
 
 static ssize_t
@@ -39,12 +42,45 @@ try_pwrite(struct wf_io *io, void *arg)
 	return rc < 0 ? rc : (ssize_t)a->done;
 }
 
+/* To a foreign descriptor that blocks, and that sendfile cannot be told not to wait for: a piece at a
+   time. -EOPNOTSUPP: that cannot be done with these. */
+static ssize_t
+copy_now(struct wf_io *io, struct piece *a)
+{
+	char buf[COPY_BYTES];
+	ssize_t rc = 0;
+
+	if (a->at < 0 && (a->at = os_seek(a->in, -1)) < 0)
+		return -EOPNOTSUPP;
+	while (a->done < a->n) {
+		struct iovec piece = {.iov_base = buf};
+		size_t left = a->n - a->done;
+
+		wf_section_begin();
+		rc = os_pread(a->in, buf, left < sizeof(buf) ? left : sizeof(buf),
+			      a->at + (int64_t)a->done);
+		wf_section_end();
+		if (rc <= 0)
+			break;
+		piece.iov_len = (size_t)rc;
+		rc = os_writev_now(io->fd, &piece, 1);
+		if (rc < 0)
+			break;
+		a->copied = true;
+		a->done += (size_t)rc;
+	}
+	return rc < 0 && (rc == -EAGAIN || a->done == 0) ? rc : (ssize_t)a->done;
+}
+
 static ssize_t
 try_sendfile(struct wf_io *io, void *arg)
 {
 	struct piece *a = arg;
 	ssize_t rc;
 
+	if (!io->ours && !io->blocks && os_is_blocking(io->fd) &&
+	    (rc = copy_now(io, a)) != -EOPNOTSUPP)
+		return rc;
 	wf_section_begin();
 	do {
 		rc = os_sendfile(io->fd, a->in, a->at_out, a->n - a->done);
@@ -54,38 +90,12 @@ try_sendfile(struct wf_io *io, void *arg)
 	return rc < 0 ? rc : (ssize_t)a->done;
 }
 
-/* Places do not move, so nobody takes turns. */
-static ssize_t
-call(int fd, wf_io_fn *fn, struct piece *a)
-{
-	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_fd *f;
-	struct wf_io io = {.fd = fd};
-	uint32_t generation;
-	bool ours;
-	ssize_t rc;
-
-	if (!m)
-		return -ENOTSUP;
-	f = wf_fd_of(fd);
-	ours = f && wf_fd_hold(f, &generation);
-	wf_leave(m);
-	rc = fn(&io, a);
-	if (!ours)
-		return rc;
-	m = wf_enter(WF_CALL_B);
-	wf_fd_release(&m, f, generation);
-	if (m)
-		wf_leave(m);
-	return rc;
-}
-
 WF_EXPORT ssize_t
 weft_pread(int fd, void *buf, size_t n, off_t at)
 {
 	struct piece a = {.buf = buf, .n = n, .at = at};
 
-	return call(fd, try_pread, &a);
+	return wf_io_once(fd, try_pread, &a); /* places do not move, so nobody takes turns */
 }
 
 WF_EXPORT ssize_t
@@ -93,17 +103,19 @@ weft_pwrite(int fd, const void *buf, size_t n, off_t at)
 {
 	struct piece a = {.buf = (char *)(uintptr_t)buf, .n = n, .at = at};
 
-	return call(fd, try_pwrite, &a);
+	return wf_io_once(fd, try_pwrite, &a);
 }
 
 WF_EXPORT ssize_t
 weft_sendfile(int out, int in, off_t *at, size_t n)
 {
 	int64_t place = at ? *at : 0;
-	struct piece a = {.in = in, .n = n, .at_out = at ? &place : NULL};
+	struct piece a = {.in = in, .n = n, .at = at ? *at : -1, .at_out = at ? &place : NULL};
 	ssize_t rc = wf_io_call(out, WF_WRITE, try_sendfile, &a);
 
 	if (at)
-		*at = place;
+		*at = a.copied ? a.at + (int64_t)a.done : place;
+	else if (a.copied)
+		os_seek(in, a.at + (int64_t)a.done); /* as sendfile would have */
 	return rc;
 }

@@ -112,7 +112,12 @@ read_other(struct wf_io *io, const struct iovec *iov, int n)
 
 	if (!io->ours) {
 		rc = io->blocks ? -EOPNOTSUPP : os_readv_now(io->fd, iov, n);
-		return rc == -EOPNOTSUPP ? read_blocking(io->fd, iov, n) : rc;
+		if (rc != -EOPNOTSUPP)
+			return rc;
+		/* A terminal cannot be told not to wait: it is asked first whether it would. */
+		if (!io->blocks && os_poll_now(io->fd, OS_IN) == 0)
+			return -EAGAIN;
+		return read_blocking(io->fd, iov, n);
 	}
 	return io->f->kind & WF_FD_FILE ? read_blocking(io->fd, iov, n)
 					: os_readv(io->fd, iov, n, io->f->kind & WF_FD_SOCKET);

@@ -59,7 +59,10 @@ misuse(void)
 	wf_fatal(
 	    "unlock of an unlocked mutex: weft_unlock was called more often than the mutex was "
 	    "locked. Lock it first, unlock it once, and look at what weft_lock_scoped and "
-	    "weft_try_lock return");
+	    "weft_try_lock return%s",
+	    at_load_rlx(&wf_sched.phase) == WF_UP /* rlx: for the text */
+		? ""
+		: ". No run is up: then weft_lock returns -ENOTSUP too, and locks nothing");
 }
 
 /* ---- lock */

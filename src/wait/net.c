@@ -59,9 +59,14 @@ lookup(const char *net, const char *addr, bool listens, struct wf_net *n, struct
 static int
 address_of(int fd, bool peer, char *buf, size_t n)
 {
+	struct wf_m *m = wf_enter(WF_CALL_N);
 	struct os_addr a;
-	int rc = os_socket_addr(fd, peer, &a);
+	int rc;
 
+	if (!m)
+		return -ENOTSUP;
+	wf_leave(m);
+	rc = os_socket_addr(fd, peer, &a);
 	return rc < 0 ? rc : os_addr_text(&a, buf, n);
 }
 
@@ -283,42 +288,75 @@ weft_dial(const char *net, const char *addr)
 /* ---- datagrams */
 
 struct message {
-	void *buf;
-	size_t n;
+	char *buf;
+	size_t n, done;
 	int flags;
 	struct sockaddr *addr;
 	socklen_t *len;
 };
 
+/* MSG_WAITALL is ours to keep, as the kernel is always asked for what is there now. */
 static ssize_t
 try_recvfrom(struct wf_io *io, void *arg)
 {
 	struct message *a = arg;
 
-	return os_recvfrom(io->fd, a->buf, a->n, a->flags, a->addr, a->len);
+	for (;;) {
+		ssize_t rc = os_recvfrom(io->fd, a->buf + a->done, a->n - a->done,
+					 a->flags & ~MSG_WAITALL, a->addr, a->len);
+
+		if (rc <= 0)
+			return a->done > 0 && rc != -EAGAIN ? (ssize_t)a->done : rc;
+		a->done += (size_t)rc;
+		if (a->done >= a->n || !(a->flags & MSG_WAITALL) || (a->flags & MSG_PEEK) ||
+		    !os_is_stream(io->fd))
+			return (ssize_t)a->done;
+	}
 }
 
+/* Only a stream takes a part. */
 static ssize_t
 try_sendto(struct wf_io *io, void *arg)
 {
 	struct message *a = arg;
 
-	return os_sendto(io->fd, a->buf, a->n, a->flags, a->addr, *a->len);
+	do {
+		ssize_t rc =
+		    os_sendto(io->fd, a->buf + a->done, a->n - a->done, a->flags, a->addr, *a->len);
+
+		if (rc < 0)
+			return a->done > 0 && rc != -EAGAIN ? (ssize_t)a->done : rc;
+		a->done += (size_t)rc;
+	} while (a->done < a->n && !(a->flags & MSG_DONTWAIT));
+	return (ssize_t)a->done;
+}
+
+/* Who does not want to wait does not wait for a turn either. */
+static ssize_t
+pass(int fd, enum wf_dir dir, wf_io_fn *fn, struct message *a)
+{
+	if (!(a->flags & MSG_DONTWAIT))
+		return wf_io_call(fd, dir, fn, a);
+	a->flags &= ~MSG_WAITALL;
+	return wf_io_once(fd, fn, a);
 }
 
 WF_EXPORT ssize_t
 weft_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len)
 {
-	struct message a = {buf, n, flags, from, len};
+	struct message a = {.buf = buf, .n = n, .flags = flags, .addr = from, .len = len};
 
-	return wf_io_call(fd, WF_READ, try_recvfrom, &a);
+	return pass(fd, WF_READ, try_recvfrom, &a);
 }
 
 WF_EXPORT ssize_t
 weft_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len)
 {
-	struct message a = {(void *)(uintptr_t)buf, n, flags, (struct sockaddr *)(uintptr_t)to,
-			    &len};
+	struct message a = {.buf = (char *)(uintptr_t)buf,
+			    .n = n,
+			    .flags = flags,
+			    .addr = (struct sockaddr *)(uintptr_t)to,
+			    .len = &len};
 
-	return wf_io_call(fd, WF_WRITE, try_sendto, &a);
+	return pass(fd, WF_WRITE, try_sendto, &a);
 }

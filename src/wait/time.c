@@ -182,7 +182,7 @@ weft_timer_start(struct weft_site *site, int64_t ns, const void *arg, size_t byt
 WF_EXPORT void *
 weft_timer_chan(struct weft_timer *t)
 {
-	return t->ch;
+	return t ? t->ch : NULL;
 }
 
 /* ---- stop and reset */

@@ -127,6 +127,7 @@ TEST(debug_words_are_checked)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		expect_refused("WEFT_DEBUG", bad[i], "known words");
+	expect_refused("WEFT_DEBUG", "schedtrace", "schedtrace is a number from");
 	expect_taken("WEFT_DEBUG", "", "procs=");
 	expect_taken("WEFT_DEBUG", "fence=1,shuffle=1", "procs=");
 	expect_taken("WEFT_DEBUG", "say=1", "procs=");

@@ -98,3 +98,103 @@ TEST(sendfile_sends_all)
 	signal(SIGPIPE, SIG_DFL);
 	EXPECT_EQ(weft_run(main_sendfile), 0);
 }
+
+/* ---- to a descriptor that weft has not made, and that blocks */
+
+struct sends_foreign {
+	int out, in;
+	bool at;
+	int64_t *rc;
+};
+
+static int
+sends_foreign(struct sends_foreign *a)
+{
+	off_t at = 1;
+
+	*a->rc = weft_sendfile(a->out, a->in, a->at ? &at : NULL, MUCH);
+	EXPECT_EQ(a->at ? at : lseek(a->in, 0, SEEK_CUR), *a->rc == MUCH - 1 ? MUCH : at);
+	return 0;
+}
+
+static int
+main_sendfile_foreign(void)
+{
+	int fd = temp_file(), fds[2];
+	char *all = malloc(MUCH), *got = malloc(MUCH);
+	int64_t sent = 0;
+
+	for (int i = 0; i < MUCH; i++)
+		all[i] = (char)(i * 31 + i / 255);
+	EXPECT_EQ(weft_write(fd, all, MUCH), MUCH);
+	for (int kind = 0; kind < 4; kind++) {
+		struct weft_wg wg = {0};
+		bool at = kind & 2;
+
+		EXPECT_EQ(lseek(fd, 1, SEEK_SET), 1);
+		if (kind & 1)
+			EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
+		else
+			EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+		EXPECT(weft_wg_go(&wg, sends_foreign, fds[1], fd, at, &sent) > 0);
+		await_waiting(WF_WAIT_FD_WRITE, 1);
+		EXPECT_EQ(weft_read_full(fds[0], got, MUCH - 1), MUCH - 1);
+		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		EXPECT_EQ(sent, MUCH - 1);
+		EXPECT(memcmp(got, all + 1, MUCH - 1) == 0);
+		weft_timeout(WEFT_MS) /* nobody reads */
+			EXPECT_EQ(weft_sendfile(fds[1], fd, &(off_t){0}, MUCH), -ETIMEDOUT);
+		EXPECT_EQ(close(fds[0]), 0);
+		EXPECT_EQ(weft_sendfile(fds[1], fd, &(off_t){0}, MUCH), -EPIPE);
+		EXPECT_EQ(weft_close_fd(fds[1]), 0);
+	}
+	free(all);
+	free(got);
+	return weft_close_fd(fd);
+}
+
+TEST(sendfile_to_a_foreign_descriptor_can_be_ended)
+{
+	signal(SIGPIPE, SIG_DFL);
+	EXPECT_EQ(weft_run(main_sendfile_foreign), 0);
+}
+
+/* ---- a terminal: it has no "not now" */
+
+struct types {
+	int fd;
+};
+
+static int
+types(struct types *a)
+{
+	weft_sleep(WEFT_MS);
+	EXPECT_EQ(weft_write(a->fd, "line\n", 5), 5);
+	return 0;
+}
+
+static int
+main_terminal(void)
+{
+	int keys = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), fd;
+	struct weft_wg wg = {0};
+	char buf[16], name[64];
+
+	if (keys < 0 || grantpt(keys) != 0 || unlockpt(keys) != 0 ||
+	    ptsname_r(keys, name, sizeof(name)) != 0 ||
+	    (fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0)
+		SKIP("no terminals here");
+	weft_timeout(WEFT_MS)
+		EXPECT_EQ(weft_read(fd, buf, sizeof(buf)), -ETIMEDOUT);
+	EXPECT(weft_wg_go(&wg, types, keys) > 0);
+	EXPECT_EQ(weft_read(fd, buf, sizeof(buf)), 5);
+	EXPECT(memcmp(buf, "line\n", 5) == 0);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	close(keys);
+	return close(fd);
+}
+
+TEST(a_wait_for_a_terminal_can_be_ended)
+{
+	EXPECT_EQ(weft_run(main_terminal), 0);
+}

@@ -157,6 +157,7 @@ refuses(void)
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.prio = 3), returns), -EINVAL);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.prio = -1), returns), -EINVAL);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.save = 4), returns), -EINVAL);
+	EXPECT_EQ(weft_go_with(WEFT_ATTR(.reserved_ = {0, 1}), returns), -EINVAL);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.stack_bytes = (size_t)1 << 40), returns), -EINVAL);
 	EXPECT_EQ(weft_go_with(WEFT_ATTR(.stack_bytes = SIZE_MAX), returns), -EINVAL);
 	EXPECT_EQ(weft_count(), before);

@@ -21,6 +21,7 @@ configure(int main_thread)
 TEST(only_0_and_1_are_known)
 {
 	EXPECT_EQ(weft_configure(&(struct weft_config){.main_thread = 2}), -EINVAL);
+	EXPECT_EQ(weft_configure(&(struct weft_config){.reserved_ = {1}}), -EINVAL);
 	EXPECT_EQ(weft_configure(&(struct weft_config){.main_thread = -1}), -EINVAL);
 }
 

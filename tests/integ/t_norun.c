@@ -90,6 +90,7 @@ expect_refusals(void)
 {
 	struct weft_wg wg = {0};
 	struct weft_stats s = {.size = sizeof(s)};
+	char c;
 
 	expect_channel_refusals();
 	expect_scope_refusals();
@@ -100,6 +101,9 @@ expect_refusals(void)
 	EXPECT_EQ(wg.word_, 0);
 	EXPECT_EQ(weft_wg_wait(&wg), -ENOTSUP);
 	EXPECT_EQ(weft_procs(), -ENOTSUP);
+	EXPECT_EQ(weft_local_addr(0, &c, 1), -ENOTSUP);
+	EXPECT_EQ(weft_peer_addr(0, &c, 1), -ENOTSUP);
+	EXPECT(weft_timer_chan(weft_ticker(WEFT_SEC)) == NULL);
 	EXPECT_EQ(weft_set_procs(2), -ENOTSUP);
 	EXPECT_EQ(weft_count(), -ENOTSUP);
 	EXPECT_EQ(weft_stats(&s), -ENOTSUP);

@@ -66,3 +66,94 @@ TEST(datagrams)
 {
 	EXPECT_EQ(weft_run(main_udp), 0);
 }
+
+/* ---- flags, as POSIX has them */
+
+struct two_parts {
+	int fd;
+};
+
+static int
+two_parts(struct two_parts *a)
+{
+	EXPECT_EQ(weft_write(a->fd, "1234", 4), 4);
+	weft_sleep(WEFT_MS);
+	EXPECT_EQ(weft_write(a->fd, "5678", 4), 4);
+	return 0;
+}
+
+static int
+main_flags(void)
+{
+	int a = weft_listen("udp", "127.0.0.1:0"), sv[2];
+	char buf[16];
+
+	EXPECT_EQ(weft_recvfrom(a, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL), -EAGAIN);
+	EXPECT_EQ(weft_close_fd(a), 0);
+	EXPECT_EQ(weft_recvfrom(a, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL), -EBADF);
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+	for (int adopted = 0; adopted < 2; adopted++) {
+		EXPECT_EQ(weft_recvfrom(sv[0], buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL),
+			  -EAGAIN);
+		EXPECT(weft_go(two_parts, sv[1]) > 0);
+		EXPECT_EQ(weft_recvfrom(sv[0], buf, 8, MSG_WAITALL, NULL, NULL), 8);
+		EXPECT(memcmp(buf, "12345678", 8) == 0);
+		EXPECT(weft_go(two_parts, sv[1]) > 0);
+		EXPECT_EQ(weft_recvfrom(sv[0], buf, 8, MSG_PEEK | MSG_WAITALL, NULL, NULL), 4);
+		EXPECT_EQ(weft_recvfrom(sv[0], buf, 8, MSG_WAITALL, NULL, NULL), 8);
+		EXPECT_EQ(weft_adopt_fd(sv[0]), sv[0]);
+	}
+	expect_alone();
+	EXPECT_EQ(weft_write(sv[1], "end", 3), 3);
+	EXPECT_EQ(weft_close_fd(sv[1]), 0);
+	EXPECT_EQ(weft_recvfrom(sv[0], buf, 8, MSG_WAITALL, NULL, NULL), 3);
+	EXPECT_EQ(weft_recvfrom(sv[0], buf, 8, MSG_WAITALL, NULL, NULL), 0);
+	return weft_close_fd(sv[0]);
+}
+
+TEST(flags_of_recvfrom_are_kept)
+{
+	EXPECT_EQ(weft_run(main_flags), 0);
+}
+
+enum { MUCH = 4 << 20 };
+static char much[MUCH];
+
+struct takes_all {
+	int fd;
+};
+
+static int
+takes_all(struct takes_all *a)
+{
+	static char got[MUCH];
+
+	EXPECT_EQ(weft_read_full(a->fd, got, MUCH), MUCH);
+	EXPECT(memcmp(got, much, MUCH) == 0);
+	return 0;
+}
+
+static int
+main_sendto_stream(void)
+{
+	struct weft_wg wg = {0};
+	int sv[2];
+	ssize_t n;
+
+	for (int i = 0; i < MUCH; i++)
+		much[i] = (char)(i * 31 + i / 255);
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+	n = weft_sendto(sv[0], much, MUCH, MSG_DONTWAIT, NULL, 0);
+	EXPECT(n > 0 && n < MUCH);
+	EXPECT_EQ(weft_sendto(sv[0], much, MUCH, MSG_DONTWAIT, NULL, 0), -EAGAIN);
+	EXPECT(weft_wg_go(&wg, takes_all, sv[1]) > 0);
+	EXPECT_EQ(weft_sendto(sv[0], much + n, MUCH - (size_t)n, 0, NULL, 0), MUCH - n);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(weft_close_fd(sv[0]), 0);
+	return weft_close_fd(sv[1]);
+}
+
+TEST(sendto_sends_all_to_a_stream)
+{
+	EXPECT_EQ(weft_run(main_sendto_stream), 0);
+}

@@ -719,6 +719,13 @@ os_connected_to_itself(int fd, const struct os_addr *a)
 }
 
 bool
+os_is_stream(int fd)
+{
+	(void)fd;
+	return true;
+}
+
+bool
 os_is_tcp(int fd)
 {
 	(void)fd;
@@ -766,6 +773,20 @@ os_sendfile(int out, int in, int64_t *at, size_t n)
 {
 	(void)out, (void)in, (void)at, (void)n;
 	return -ENOSYS;
+}
+
+int64_t
+os_seek(int fd, int64_t at)
+{
+	(void)fd, (void)at;
+	return -ESPIPE;
+}
+
+bool
+os_is_blocking(int fd)
+{
+	(void)fd;
+	return false;
 }
 
 int
