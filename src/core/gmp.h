@@ -107,8 +107,9 @@ struct wf_m {
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	uint32_t lock_pauses;            /* while it spins for a mutex, ... */
 	uint64_t lock_ns;                /* ... by the coarse clock at the last of them */
-	uint32_t starts;                 /* of goroutines, while it had no P, ... */
-	int64_t starts_ns;               /* ... and when it last looked at the clock: SPAWN-3 */
+	uint32_t starts;                 /* of goroutines, while it had no P: SPAWN-3 ... */
+	int64_t starts_ns;               /* ... when it last looked at the clock, ... */
+	bool starts_fast;                /* ... and what it saw */
 	bool plain;                      /* not ours: a thread of the program */
 	bool exact;                      /* its sleeps are not rounded */
 	wf_a32 at_rest;                  /* it sleeps, spins or begins: see wf_rest */

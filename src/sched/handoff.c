@@ -122,12 +122,16 @@ regain(struct wf_m *m)
 bool
 wf_starts_without(struct wf_m *m)
 {
-	int64_t before = m->starts_ns;
+	if (++m->starts % STARTS_MANY == 0) {
+		int64_t before = m->starts_ns;
 
-	if (++m->starts % STARTS_MANY != 0)
+		m->starts_ns = os_now_ns();
+		m->starts_fast = m->starts_ns - before < STARTS_MANY_NS;
+	}
+	if (!m->starts_fast || !regain(m))
 		return false;
-	m->starts_ns = os_now_ns();
-	return m->starts_ns - before < STARTS_MANY_NS && regain(m);
+	m->starts_fast = false;
+	return true;
 }
 
 /* URGED: true if the request was for an earlier slice, and is void. */

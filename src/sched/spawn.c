@@ -162,6 +162,8 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
 	struct wf_locals *mine = m->g ? m->g->locals : m->locals;
 	if (unlikely(mine != NULL) && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
 		goto out_stack;
+	if (wg) /* acqrel: before it can end; and before the stores below, which it would wait for */
+		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE);
 	copy_arg(g->arg, arg, bytes);
 	g->site = site;
 	g->errno_saved = 0;
@@ -169,8 +171,6 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
 	g->wg = wg;
 	g->parent = m->g ? m->g->id : 0;
 	g->id = flags & WF_G_MAIN ? 1 : next_id(p, c);
-	if (wg)
-		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE); /* acqrel: before it can end */
 	wf_count(p, n_spawned, 1);
 	wf_tsan_release(g);
 	wf_g_born(g);
