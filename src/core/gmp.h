@@ -100,9 +100,10 @@ struct wf_m {
 	const char *on_stack; /* somewhere on this thread's own stack */
 	struct wf_rand rand;
 	bool spinning;
-	uint32_t grace;                  /* pauses before it takes little: see learn_grace */
-	uint32_t stole_tick;             /* its P's tick at its last theft ... */
-	int64_t stole_ns;                /* ... and the time; 0: judged */
+	bool awoken;         /* it has slept until now, and looks for work for the first time */
+	uint32_t grace;      /* pauses before it takes little: see learn_grace */
+	uint32_t stole_tick; /* its P's tick at its last theft ... */
+	int64_t stole_ns;    /* ... and the time; 0: judged */
 	uint8_t spin_rounds, spin_waits; /* how long to go on looking: see wf_spin_more */
 	uint8_t spin_misses;             /* looks in a row that saw work and got none */
 	uint32_t lock_pauses;            /* while it spins for a mutex, ... */

@@ -272,7 +272,7 @@ wf_spin_more(struct wf_m *m)
 			m->spin_rounds = (uint8_t)(probe ? ROUNDS_MAX : m->spin_rounds + 1);
 		return true;
 	}
-	if (m->spin_rounds > 1)
+	if (m->spin_rounds > 0)
 		m->spin_rounds--;
 	m->spin_misses = 0;
 	return false;
@@ -284,7 +284,7 @@ wf_spin_found(struct wf_m *m)
 {
 	uint32_t was;
 
-	m->spinning = false;
+	m->spinning = m->awoken = false;
 	m->spin_misses = 0;
 	was = at_add_acqrel(&wf_sched.nmspinning, (uint32_t)-1); /* acqrel: IDLE-3 */
 	CHECK(was > 0);

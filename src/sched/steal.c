@@ -5,7 +5,8 @@
  *
  * STEAL-1: each pass visits every P exactly once.
  * STEAL-2: a lone G of the ring or runnext is taken only in the last pass, after a grace
- *          (runq.h). The fork queue knows no grace: what stands there is a whole subtree.
+ *          (runq.h), a short one if the thief was asleep until now. The fork queue knows no grace:
+ *          what stands there is a whole subtree.
  */
 #include "sched/steal.h"
 #include "sched/gather.h"
@@ -70,10 +71,10 @@ wf_steal_walk_next(struct wf_steal_walk *w, uint32_t *p)
 }
 
 static struct wf_g *
-steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last)
+steal_from(struct wf_m *m, struct wf_p *p, struct wf_p *victim, bool last, uint32_t grace)
 {
 	uint32_t n;
-	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, m->grace, &n); /* STEAL-2 */
+	struct wf_g *g = wf_runq_steal(&p->runq, &victim->runq, last, grace, &n); /* STEAL-2 */
 
 	if (!g && (g = wf_forkq_steal(&victim->forkq)))
 		n = 1;
@@ -113,11 +114,25 @@ learn_grace(struct wf_m *m, struct wf_p *p)
 	m->stole_ns = 0;
 }
 
+/* To wake up takes longer than the longest grace: what has been there since then has had it. The shortest
+   is left, to see whether the victim takes turns. */
+static uint32_t
+grace_of(struct wf_m *m)
+{
+	bool awoken = m->awoken;
+
+	m->awoken = false;
+	return awoken ? GRACE : m->grace;
+}
+
 /* On g0, spinning, with P p whose queue is empty. */
 struct wf_g *
 wf_steal(struct wf_m *m, struct wf_p *p)
 {
+	uint32_t grace;
+
 	learn_grace(m, p);
+	grace = grace_of(m);
 	for (int pass = 0; pass < PASSES; pass++) {
 		struct wf_steal_walk w;
 		uint32_t i;
@@ -134,7 +149,7 @@ wf_steal(struct wf_m *m, struct wf_p *p)
 			if (victim == p || at_load_rlx(&victim->state) != WF_P_RUNNING ||
 			    wf_gather_keeps(victim))
 				continue;
-			if ((g = steal_from(m, p, victim, pass == PASSES - 1)))
+			if ((g = steal_from(m, p, victim, pass == PASSES - 1, grace)))
 				return g;
 		}
 	}

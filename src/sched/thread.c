@@ -128,6 +128,7 @@ wf_m_alloc(bool plain)
 	m->pending = WF_PEND_NONE;
 	m->spinning = false;
 	m->grace = WF_GRACE;
+	m->awoken = true;
 	m->stole_ns = 0;
 	m->spin_rounds = 8;
 	m->spin_misses = 0;
@@ -464,6 +465,7 @@ wf_m_stop(struct wf_m *m)
 	wf_rest_over(m);
 	if (!go_on)
 		return false;
+	m->awoken = m->spinning;
 	wf_p_acquire(m, m->nextp);
 	wf_count(m->nextp, n_futexes, m->futexes);
 	m->futexes = 0;
