@@ -68,9 +68,19 @@ wf_ctx_call:
 	xorl	%ebp, %ebp
 	movq	%rcx, %rdi
 	callq	*%rdx
-	movq	%rbx, %rsp
+	leaq	48(%rbx), %rsp		/* fn has kept the others too */
+	movq	40(%rbx), %rbp
+	movq	32(%rbx), %rbx
+	.cfi_def_cfa rsp, 8
+	.cfi_restore rip
+	.cfi_restore rbp
+	.cfi_restore rbx
+	.cfi_restore r12
+	.cfi_restore r13
+	.cfi_restore r14
+	.cfi_restore r15
+	ret
 	.cfi_restore_state
-	movq	%rax, %rdx
 9:	movq	%rdx, %rax
 	restore_callee_saved
 	ret

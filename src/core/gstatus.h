@@ -18,6 +18,7 @@
  *   RUNNING -> PARKING   wf_g_parks          the G itself, before wakers can find it
  *   PARKING -> WAITING   wf_g_left           the arriving side, context saved      (GST-1)
  *   WAITING -> RUNNABLE  wf_g_readied        the one waker that claimed it         (GST-2)
+ *   WAITING -> RUNNING   wf_g_resumes        the same, which runs it at once: both steps in one
  *   RUNNING -> DEAD      wf_g_dies           the G itself
  *   any -> FREE          wf_g_freed          the M that left its stack, or the end of the run
  *
@@ -88,6 +89,15 @@ wf_g_change(struct wf_g *g, enum wf_gstate from, enum wf_gstate to)
 #define wf_g_left(g)    wf_g_change(g, WF_PARKING, WF_WAITING)
 #define wf_g_readied(g) wf_g_change(g, WF_WAITING, WF_RUNNABLE)
 #define wf_g_dies(g)    wf_g_change(g, WF_RUNNING, WF_DEAD)
+
+/* By the waker that runs it at once: nobody could see what is between. */
+WF_INLINE void
+wf_g_resumes(struct wf_g *g)
+{
+	wf_trace(WF_TR_G, WF_RUNNABLE, g);
+	wf_trace(WF_TR_G, WF_RUNNING, g);
+	wf_g_change_untraced(g, WF_WAITING, WF_RUNNING);
+}
 
 /* By the running goroutine, on its way to wait; not traced: to wait begins with WAITING. */
 WF_INLINE void

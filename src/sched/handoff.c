@@ -119,7 +119,7 @@ regain(struct wf_m *m)
 	return true;
 }
 
-bool
+void
 wf_starts_without(struct wf_m *m)
 {
 	if (++m->starts % STARTS_MANY == 0) {
@@ -128,10 +128,8 @@ wf_starts_without(struct wf_m *m)
 		m->starts_ns = os_now_ns();
 		m->starts_fast = m->starts_ns - before < STARTS_MANY_NS;
 	}
-	if (!m->starts_fast || !regain(m))
-		return false;
-	m->starts_fast = false;
-	return true;
+	if (m->starts_fast && regain(m))
+		m->starts_fast = false;
 }
 
 /* URGED: true if the request was for an earlier slice, and is void. */

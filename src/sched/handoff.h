@@ -140,8 +140,8 @@ wf_m_p(const struct wf_m *m)
 	return at_load_rlx(&m->p); /* rlx: the owner's own word; GMP-2 */
 }
 
-/* The running goroutine, which has no P, starts another. True: now it has one. SPAWN-3 */
-bool wf_starts_without(struct wf_m *m);
+/* The running goroutine, which has no P, starts another: it may have one then. SPAWN-3 */
+void wf_starts_without(struct wf_m *m);
 
 /* ---- requesters: hold wf_lease_lock from the first ask to the last decision (LEASE-2) */
 WF_EXTERN struct wf_lock wf_lease_lock;

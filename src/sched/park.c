@@ -11,10 +11,6 @@
 #include "sched/pin.h"
 #include "sched/save.h"
 
-enum {
-	JOIN_TURNS = 8, /* fairness ticks of a P that runs children where their parents wait */
-};
-
 /* The cases of wf_arrived that are not worth inlining. */
 void
 wf_arrived_rare(struct wf_m *m, enum wf_pending what)
@@ -105,55 +101,6 @@ wf_park(struct wf_m *m, wf_commit_fn *commit, void *arg, enum wf_reason why, con
 	if (unlikely(!m->g))
 		return park_thread(m, commit, arg, why, object);
 	return wf_park_here(m, commit, arg, why, object);
-}
-
-/* The fairness tick is due: may the newest child run all the same? Not if others have waited long
-   enough; those below it in the fork queue less often. */
-static WF_NOINLINE bool
-may_go_on(struct wf_p *p)
-{
-	if (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0 || wf_gather_keeps(p) ||
-	    (wf_forkq_len(&p->forkq) > 1 && ++p->join_turns % JOIN_TURNS == 0))
-		return false;
-	p->fair = WF_FAIR_EVERY;
-	return true;
-}
-
-bool
-wf_join_child(struct wf_m **mp, const struct weft_wg *wg)
-{
-	struct wf_m *m = *mp;
-	struct wf_p *p = wf_m_p(m);
-	struct wf_g *g = m->g, *kid = wf_forkq_peek(&p->forkq);
-
-	/* kid->wg: a hint, it may be stolen already; looked at again below. rlx: as in
-	   wf_pick_direct */
-	if (!kid || kid->wg != wg || g->save || m->pinned || at_load_rlx(&m->lease) > WF_FENCED ||
-	    at_load_rlx(&wf_sched.due))
-		return false;
-	if (p->fair == 0 && !may_go_on(p))
-		return false;
-	kid = wf_forkq_pop(&p->forkq);
-	if (!kid)
-		return false;
-	if (kid->wg != wg || kid->stack) { /* the peek was out of date */
-		wf_submit(m, p, kid, false);
-		return false;
-	}
-	p->fair -= p->fair > 0;
-	at_bump(&p->tick, 1);       /* rlx: the monitor only compares */
-	at_bump(&p->n_switches, 1); /* rlx: a counter */
-	at_bump(&p->n_parks, 1);    /* rlx: a counter */
-	kid->joiner = g;
-	g->reason = WF_WAIT_JOIN;
-	g->wait_on = wg;
-	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
-	g->errno_saved = (int16_t)*m->errno_address;
-	wf_tsan_release(g); /* as in wf_switch_away */
-	wf_g_runs(kid);
-	m->g = kid;
-	*mp = wf_call_kid(m, p, g, kid);
-	return true;
 }
 
 /* The running goroutine lets others go first. */

@@ -31,8 +31,9 @@ void wf_ready(struct wf_m *m, struct wf_g *g);
 struct wf_m *wf_give_way(struct wf_m *m);
 
 /* Before a wait for wg. The newest child that was started here for wg and has not begun runs now,
-   and the caller goes on when it has ended; false: there is none, or others are due. */
-bool wf_join_child(struct wf_m **m, const struct weft_wg *wg);
+   and the caller goes on when it has ended, with the M that is returned; NULL: there is none, or
+   others are due. */
+struct wf_m *wf_join_child(struct wf_m *m, const struct weft_wg *wg);
 void wf_learn_joins(struct wf_g *g, uint32_t few);
 
 /* Are goroutines started at a place soon waited for? Learned. By a hash, and not in the site itself:

@@ -15,7 +15,6 @@ enum { WF_CHAIN_MAX = 64 };
 /* spawn.c: birth and death */
 void wf_g_main(void *m);                        /* first-run trampoline */
 void wf_g_bury(struct wf_m *m, struct wf_g *g); /* stack and G go back; off its stack */
-struct wf_m *wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid);
 void wf_g_drop(struct wf_m *m, struct wf_g *g);
 struct wf_m *wf_g_exit(struct wf_m *m, int rc, bool at_base);
 WF_EXTERN uint8_t wf_default_class;

@@ -25,6 +25,7 @@
 enum {
 	ID_BATCH = 16,       /* goroutine ids a P fetches at once */
 	JOIN_KIDS_MAX = 16,  /* more children before a wait than this are a batch, not a fork */
+	JOIN_TURNS = 8,      /* fairness ticks of a P that runs children where their parents wait */
 	SAMPLE_EVERY = 1024, /* deaths between two measurements of stack use, per P */
 };
 
@@ -56,14 +57,18 @@ next_id(const struct wf_p *p, struct wf_cache *c)
 	return c->id_next++;
 }
 
-/* Small structs mostly: cheaper than a call of memcpy. */
+/* Small structs mostly: cheaper than a call of memcpy, which TSan would see besides. */
 WF_INLINE void
 copy_arg(char *to, const char *from, size_t bytes)
 {
-	for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
-		__builtin_memcpy(to, from, 8);
-	while (bytes-- > 0)
-		*to++ = *from++;
+	if (bytes < 8) {
+		while (bytes-- > 0)
+			*to++ = *from++;
+		return;
+	}
+	for (size_t at = 0; at + 8 < bytes; at += 8)
+		__builtin_memcpy(to + at, from + at, 8);
+	__builtin_memcpy(to + bytes - 8, from + bytes - 8, 8); /* perhaps some once more */
 }
 
 static int
@@ -119,12 +124,12 @@ wf_learn_joins(struct wf_g *g, uint32_t few)
 
 /* wf_submit for a goroutine that has just been made: SPAWN-1. */
 WF_INLINE void
-submit_new(struct wf_m *m, struct wf_p *p, struct wf_g *g)
+submit_new(struct wf_m *m, struct wf_p *p, struct wf_g *parent, struct wf_g *g)
 {
 	enum wf_put put = WF_PUT_FULL;
 
 	if (likely(p && !m->pinned && !(g->flags & WF_G_CLASSES))) {
-		if (m->g && expects_join(m->g, g->site))
+		if (parent && expects_join(parent, g->site))
 			put = wf_put_fork(p, g);
 		if (put == WF_PUT_FULL)
 			put = wf_put_new(p, g);
@@ -135,20 +140,19 @@ submit_new(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 		wf_submitted(m);
 }
 
+/* p and parent are the caller's, or NULL. Inline: who knows that they are not saves the questions. */
 WF_INLINE int64_t
-spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
-      const void *arg, size_t bytes, unsigned flags)
+spawn(struct wf_m *m, struct wf_p *p, struct wf_g *parent, struct weft_site *site,
+      const struct weft_attr *attr, struct weft_wg *wg, const void *arg, size_t bytes,
+      unsigned flags)
 {
-	struct wf_p *p = wf_m_p(m);
-	struct wf_cache *c;
+	struct wf_cache *c = p ? &p->cache : &m->cache;
+	struct wf_locals *locals = parent ? parent->locals : m->locals;
 	struct wf_g *g;
 	int rc = -EINVAL;
 
 	if (unlikely(bytes > WEFT_ARG_MAX || !site || !site->fn))
 		return -EINVAL;
-	if (unlikely(!p && m->g) && wf_starts_without(m))
-		p = wf_m_p(m); /* SPAWN-3 */
-	c = wf_cache_of(m);
 	g = wf_gpool_get(c);
 	if (unlikely(!g))
 		return -ENOMEM;
@@ -159,8 +163,7 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
 		goto out_g;
 	if (unlikely((rc = wf_stack_reserve(c, g->stack_class)) < 0))
 		goto out_g;
-	struct wf_locals *mine = m->g ? m->g->locals : m->locals;
-	if (unlikely(mine != NULL) && (rc = wf_locals_copy_hook(mine, &g->locals)) < 0)
+	if (unlikely(locals != NULL) && (rc = wf_locals_copy_hook(locals, &g->locals)) < 0)
 		goto out_stack;
 	if (wg) /* acqrel: before it can end; and before the stores below, which it would wait for */
 		at_add_acqrel(wf_wg_word(wg), (uint64_t)WF_WG_ONE);
@@ -169,13 +172,13 @@ spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, stru
 	g->errno_saved = 0;
 	g->kids = 0;
 	g->wg = wg;
-	g->parent = m->g ? m->g->id : 0;
+	g->parent = parent ? parent->id : 0;
 	g->id = flags & WF_G_MAIN ? 1 : next_id(p, c);
 	wf_count(p, n_spawned, 1);
 	wf_tsan_release(g);
 	wf_g_born(g);
 	int64_t id = g->id; /* it may be over before we return */
-	submit_new(m, p, g);
+	submit_new(m, p, parent, g);
 	return id;
 
 out_stack:
@@ -187,18 +190,20 @@ out_g:
 	return rc;
 }
 
-int64_t
+WF_NOINLINE int64_t
 wf_spawn(struct wf_m *m, struct weft_site *site, const struct weft_attr *attr, struct weft_wg *wg,
 	 const void *arg, size_t bytes, unsigned flags)
 {
-	return spawn(m, site, attr, wg, arg, bytes, flags);
+	if (unlikely(!wf_m_p(m) && m->g))
+		wf_starts_without(m); /* SPAWN-3 */
+	return spawn(m, wf_m_p(m), m->g, site, attr, wg, arg, bytes, flags);
 }
 
-/* The stack, if any, and the G go back. Not on that stack; m may be without a P. */
+/* The stack, if any, and the G go back. Not on that stack. p: m's, or NULL. */
 WF_INLINE void
-bury(struct wf_m *m, struct wf_g *g)
+bury(struct wf_m *m, struct wf_p *p, struct wf_g *g)
 {
-	struct wf_cache *c = wf_cache_of(m);
+	struct wf_cache *c = p ? &p->cache : &m->cache;
 
 	if (g->stack) {
 		wf_asan_unpoison(g->stack, wf_stack_bytes(g->stack_class));
@@ -206,7 +211,7 @@ bury(struct wf_m *m, struct wf_g *g)
 		os_renew((char *)g->stack + wf_stack_guard_bytes(g->stack_class),
 			 wf_stack_bytes(g->stack_class) - wf_stack_guard_bytes(g->stack_class));
 #endif
-		wf_stack_give(wf_m_p(m), g->stack_class, g->stack);
+		wf_stack_give(p, g->stack_class, g->stack);
 		wf_tsan_destroy(g->san);
 		g->stack = NULL;
 	}
@@ -223,7 +228,7 @@ bury(struct wf_m *m, struct wf_g *g)
 void
 wf_g_bury(struct wf_m *m, struct wf_g *g)
 {
-	bury(m, g);
+	bury(m, wf_m_p(m), g);
 }
 
 static void
@@ -280,10 +285,8 @@ count_end(struct wf_m *m, struct weft_wg *wg)
 
 /* The running goroutine is over: everybody is told. Its stack is still in use. */
 WF_INLINE void
-finish(struct wf_m *m, struct wf_g *g, int rc)
+finish(struct wf_m *m, struct wf_p *p, struct wf_g *g, int rc)
 {
-	struct wf_p *p = wf_m_p(m);
-
 	if (unlikely(g->locals != NULL)) {
 		wf_locals_free_hook(g->locals);
 		g->locals = NULL;
@@ -316,7 +319,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 	struct wf_g *g = m->g, *next;
 	struct wf_p *p = wf_m_p(m);
 
-	finish(m, g, rc);
+	finish(m, p, g, rc);
 	next = g->joiner;
 	if (next) { /* back to the parent that has waited for just this */
 		g->joiner = NULL;
@@ -336,7 +339,7 @@ wf_g_exit(struct wf_m *m, int rc, bool at_base)
 		    next->stack_class == g->stack_class) {
 			next->stack = g->stack;
 			g->stack = NULL;
-			bury(m, g);
+			bury(m, p, g);
 			return m;
 		}
 	}
@@ -396,6 +399,7 @@ kid_main(void *arg)
 {
 	struct wf_m *m = arg;
 	struct wf_g *kid = m->g, *parent;
+	struct wf_p *p;
 
 	wf_asan_arrive(NULL, NULL, NULL);
 	wf_g_waits(kid->joiner); /* PARK-1; nobody can wake it but kid, which has not begun */
@@ -406,12 +410,12 @@ kid_main(void *arg)
 	m = returned();
 	if (unlikely(m->pinned)) /* the parent does not go on here: PIN-1 */
 		wf_g_exit(m, rc, false);
-	finish(m, kid, rc);
+	p = wf_m_p(m);
+	finish(m, p, kid, rc);
 	parent = kid->joiner;
 	kid->joiner = NULL;
-	wf_g_readied(parent);
-	wf_g_runs(parent);
-	at_bump(&wf_m_p(m)->n_switches, 1); /* rlx: a counter */
+	wf_g_resumes(parent);
+	at_bump(&p->n_switches, 1); /* rlx: a counter */
 	m->g = parent;
 	m->pending = WF_PEND_DEAD; /* SPAWN-2 */
 	m->pending_g = kid;
@@ -422,8 +426,8 @@ kid_main(void *arg)
 
 /* Holder of p, on the running goroutine g, whose context goes to g->sp: kid, fresh and RUNNING,
    runs until it ends. Returns the M that g goes on with. */
-struct wf_m *
-wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid)
+WF_INLINE struct wf_m *
+call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid)
 {
 	wf_bind_stack(p, kid);
 	wf_asan_leave(&g->san, kid->stack, wf_stack_bytes(kid->stack_class));
@@ -432,15 +436,63 @@ wf_call_kid(struct wf_m *m, struct wf_p *p, struct wf_g *g, struct wf_g *kid)
 	/* as wf_resumed, where mostly the kid is to be buried; SELF-1 */
 	g = m->g;
 	wf_asan_arrive(g->san, NULL, NULL);
-	if (likely(m->pending == WF_PEND_DEAD)) { /* PARK-2 */
+	p = wf_m_p(m);
+	if (likely(m->pending == WF_PEND_DEAD && p)) { /* PARK-2 */
 		m->pending = WF_PEND_NONE;
-		bury(m, m->pending_g);
+		bury(m, p, m->pending_g);
 	} else {
 		wf_arrived(m);
 	}
 	wf_tsan_acquire(g);
 	*m->errno_address = g->errno_saved;
 	return m;
+}
+
+/* The fairness tick is due: may the newest child run all the same? Not if others have waited long
+   enough; those below it in the fork queue less often. */
+static WF_NOINLINE bool
+may_go_on(struct wf_p *p)
+{
+	if (wf_runq_len(&p->runq) > 0 || wf_globq_size(&wf_globq) > 0 || wf_gather_keeps(p) ||
+	    (wf_forkq_len(&p->forkq) > 1 && ++p->join_turns % JOIN_TURNS == 0))
+		return false;
+	p->fair = WF_FAIR_EVERY;
+	return true;
+}
+
+struct wf_m *
+wf_join_child(struct wf_m *m, const struct weft_wg *wg)
+{
+	struct wf_p *p = wf_m_p(m);
+	struct wf_g *g = m->g, *kid = wf_forkq_peek(&p->forkq);
+
+	/* kid->wg: a hint, it may be stolen already; looked at again below. rlx: as in
+	   wf_pick_direct */
+	if (!kid || kid->wg != wg || g->save || m->pinned || at_load_rlx(&m->lease) > WF_FENCED ||
+	    at_load_rlx(&wf_sched.due))
+		return NULL;
+	if (p->fair == 0 && !may_go_on(p))
+		return NULL;
+	kid = wf_forkq_pop(&p->forkq);
+	if (!kid)
+		return NULL;
+	if (kid->wg != wg || kid->stack) { /* the peek was out of date */
+		wf_submit(m, p, kid, false);
+		return NULL;
+	}
+	p->fair -= p->fair > 0;
+	at_bump(&p->tick, 1);       /* rlx: the monitor only compares */
+	at_bump(&p->n_switches, 1); /* rlx: a counter */
+	at_bump(&p->n_parks, 1);    /* rlx: a counter */
+	kid->joiner = g;
+	g->reason = WF_WAIT_JOIN;
+	g->wait_on = wg;
+	g->since_ns = (int64_t)at_load_rlx(&wf_sched.coarse_ns); /* rlx: only shown to people */
+	g->errno_saved = (int16_t)*m->errno_address;
+	wf_tsan_release(g); /* as in wf_switch_away */
+	wf_g_runs(kid);
+	m->g = kid;
+	return call_kid(m, p, g, kid);
 }
 
 /* First-run trampoline: the base of every goroutine stack. */
@@ -470,11 +522,18 @@ weft_spawn(struct weft_site *site, const struct weft_attr *attr, struct weft_wg 
 	   const void *arg, size_t bytes)
 {
 	struct wf_m *m = wf_enter(WF_CALL_N);
+	struct wf_g *me;
+	struct wf_p *p;
 	int64_t id;
 
 	if (unlikely(!m))
 		return -ENOTSUP;
-	id = spawn(m, site, attr, wg, arg, bytes, 0);
+	p = wf_m_p(m);
+	me = m->g;
+	if (likely(p && me && !attr))
+		id = spawn(m, p, me, site, NULL, wg, arg, bytes, 0);
+	else
+		id = wf_spawn(m, site, attr, wg, arg, bytes, 0);
 	wf_leave(m);
 	return id;
 }

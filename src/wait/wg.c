@@ -99,32 +99,48 @@ must_wait(struct weft_wg *wg, struct wf_bucket *b)
 	return false;
 }
 
-/* May the caller run a child while it waits? Not if its scopes could end the wait meanwhile: it
+/* May the goroutine run a child while it waits? Not if its scopes could end the wait meanwhile: it
    could not be told. The end of a group waits for the child in any case; only a deadline, which
    would cancel the children, must find it waiting. */
-static bool
-may_run_children(struct wf_m *m, enum wf_reason why, bool scoped)
+WF_INLINE bool
+may_run_children(const struct wf_g *me, enum wf_reason why, bool scoped)
 {
-	if (m->plain)
-		return false;
-	if (likely(!scoped || !m->g->scope))
+	if (likely(!scoped || !me->scope))
 		return true;
-	return why == WF_WAIT_GROUP && wf_scope_deadline(m->g) == WF_NEVER;
+	return why == WF_WAIT_GROUP && wf_scope_deadline(me) == WF_NEVER;
+}
+
+/* True: the count is zero. */
+WF_INLINE bool
+is_over(struct weft_wg *wg)
+{
+	return at_load_acq(wf_wg_word(wg)) == 0; /* acq: pairs with the last done */
+}
+
+/* Those of its children that can run here and now, one after the other. The M the goroutine goes on with. */
+WF_INLINE struct wf_m *
+run_children(struct wf_m *m, struct weft_wg *wg)
+{
+	for (struct wf_m *next; !is_over(wg) && (next = wf_join_child(m, wg)) != NULL;)
+		m = next;
+	return m;
 }
 
 int
 wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 {
+	struct wf_g *me = (*m)->g; /* NULL: a plain thread */
 	struct wf_bucket *b;
 	struct wf_at a;
 	int rc = 0;
 
-	/* acq: pairs with the last done */
-	while (at_load_acq(wf_wg_word(wg)) != 0) {
-		if (may_run_children(*m, why, scoped) && wf_join_child(m, wg))
-			continue;
-		if (!(*m)->plain && (*m)->g->kids > 0)
-			wf_learn_joins((*m)->g, 1);
+	for (;;) {
+		if (me && may_run_children(me, why, scoped))
+			*m = run_children(*m, wg);
+		if (is_over(wg))
+			break;
+		if (me && me->kids > 0)
+			wf_learn_joins(me, 1);
 		b = wf_bucket_of(wg);
 		if (!must_wait(wg, b))
 			break;
@@ -135,8 +151,8 @@ wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 			break;
 	}
 	rc = rc == WF_GIVEN ? 0 : rc;
-	if (!(*m)->plain)
-		(*m)->g->kids = 0;
+	if (me)
+		me->kids = 0;
 	wf_tsan_acquire(wg);
 	return rc;
 }
@@ -145,11 +161,20 @@ WF_EXPORT int
 weft_wg_wait(struct weft_wg *wg)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	int rc;
+	struct wf_g *me;
+	int rc = 0;
 
-	if (!m)
+	if (unlikely(!m))
 		return -ENOTSUP;
-	rc = wf_wg_join(&m, wg, WF_WAIT_WG, true);
+	me = m->g;
+	if (likely(me && !me->scope))
+		m = run_children(m, wg);
+	if (likely(me && is_over(wg))) { /* as fork-join mostly finds it */
+		me->kids = 0;
+		wf_tsan_acquire(wg);
+	} else {
+		rc = wf_wg_join(&m, wg, WF_WAIT_WG, true);
+	}
 	wf_leave(m);
 	return rc;
 }
