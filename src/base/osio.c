@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,6 +198,15 @@ os_poll_now(int fd, int events)
 	if (rc <= 0)
 		return rc;
 	return p.revents & POLLNVAL ? -EBADF : p.revents;
+}
+
+bool
+os_reads_as_polled(int fd, size_t n)
+{
+	struct termios t;
+
+	return tcgetattr(fd, &t) != 0 || (t.c_lflag & ICANON) ||
+	       (t.c_cc[VMIN] > 0 && t.c_cc[VMIN] <= n);
 }
 
 int

@@ -36,7 +36,9 @@ void os_poll_break(int breaker); /* who waits, or the next to do so, returns: da
 
 /* ---- descriptors */
 int os_poll_now(int fd, int events); /* as poll(2) with no time: the events, or -errno */
-int os_set_nonblocking(int fd);      /* 1: it was before */
+/* Does a read of n bytes wait for what poll waits for? A terminal may be told to return before, or with less. */
+bool os_reads_as_polled(int fd, size_t n);
+int os_set_nonblocking(int fd); /* 1: it was before */
 bool os_is_socket(int fd);
 int os_close_fd(int fd); /* that nobody uses: ThreadSanitizer forgets who did */
 int os_close_foreign(int fd);

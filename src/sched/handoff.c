@@ -94,6 +94,8 @@ wf_rejoin(struct wf_m *m)
 	if (!wf_taken_ends(m, WF_NONE))
 		abandoned(m);
 	at_store_rlx(&m->p, NULL); /* rlx: our own */
+	m->starts_fast = false;
+	m->starts_ns = 0;
 	if ((p && wf_idle_take_this(p)) || (p = wf_idle_take())) {
 		wf_p_acquire(m, p);
 		return m;
@@ -109,7 +111,8 @@ regain(struct wf_m *m)
 	struct wf_p *p = m->old_p;
 	bool ended;
 
-	if (at_load_rlx(&wf_sched.npidle) == 0 || m->blocking) /* rlx: a hint */
+	/* rlx: a hint. PIN-1: it would queue globally all the same */
+	if (at_load_rlx(&wf_sched.npidle) == 0 || m->blocking || m->pinned)
 		return false;
 	if (!(p && wf_idle_take_this(p)) && !(p = wf_idle_take()))
 		return false;

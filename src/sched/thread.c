@@ -130,6 +130,8 @@ wf_m_alloc(bool plain)
 	m->grace = WF_GRACE;
 	m->awoken = true;
 	m->stole_ns = 0;
+	m->starts_fast = false;
+	m->starts_ns = 0;
 	m->spin_rounds = 8;
 	m->spin_misses = 0;
 	m->futexes = 0;

@@ -337,25 +337,67 @@ wf_io_call(int fd, enum wf_dir dir, wf_io_fn *try, void *arg)
 	return wf_io_whole(fd, dir, try, arg, NULL);
 }
 
+/* The turn, if it is free: 1. 0: it is foreign. -EAGAIN: another has it. */
+static int
+take_now(struct wf_io *io, int fd, enum wf_dir dir)
+{
+	const struct wf_fd *f = wf_fd_find(fd);
+
+	while (!wf_io_take(io, fd, dir)) {
+		uint64_t use = f ? at_load_acq(&f->use) : 0; /* acq: as in wf_io_begin */
+
+		if (!(use & OURS))
+			return 0;
+		if (use & CLOSING)
+			return -EBADF;
+		if (use & (uint64_t)BUSY << dir)
+			return -EAGAIN;
+	}
+	return 1;
+}
+
 ssize_t
-wf_io_once(int fd, wf_io_fn *once, void *arg)
+wf_io_now(int fd, enum wf_dir dir, wf_io_fn *once, void *arg)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
 	struct wf_io io = {.fd = fd};
+	ssize_t rc;
+	int taken;
+
+	if (!m)
+		return -ENOTSUP;
+	taken = take_now(&io, fd, dir);
+	wf_leave(m);
+	rc = taken < 0 ? taken : once(&io, arg);
+	if (taken <= 0)
+		return rc;
+	m = wf_enter(WF_CALL_B);
+	wf_io_give(&m, &io, dir);
+	if (m)
+		wf_leave(m);
+	return rc;
+}
+
+ssize_t
+wf_io_at(int fd, wf_io_fn *once, void *arg)
+{
+	struct wf_m *m = wf_enter(WF_CALL_B);
+	struct wf_io io = {.fd = fd};
+	struct wf_fd *f = wf_fd_find(fd);
 	uint32_t generation;
-	bool ours;
+	bool ours, closing;
 	ssize_t rc;
 
 	if (!m)
 		return -ENOTSUP;
-	io.f = wf_fd_of(fd);
-	ours = io.f && wf_fd_hold(io.f, &generation);
+	ours = f && wf_fd_hold(f, &generation);
+	closing = !ours && f && (at_load_acq(&f->use) & CLOSING); /* acq: as in wf_io_begin */
 	wf_leave(m);
-	rc = once(&io, arg);
+	rc = closing ? -EBADF : once(&io, arg);
 	if (!ours)
 		return rc;
 	m = wf_enter(WF_CALL_B);
-	wf_fd_release(&m, io.f, generation);
+	wf_fd_release(&m, f, generation);
 	if (m)
 		wf_leave(m);
 	return rc;

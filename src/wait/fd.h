@@ -50,8 +50,11 @@ void wf_io_end(struct wf_m **m, struct wf_io *io);
 /* All of it, as the whole of a public call. */
 ssize_t wf_io_call(int fd, enum wf_dir dir, wf_io_fn *try, void *arg);
 
-/* The same by one try, without a turn: only the number is sure to stay what it is. */
-ssize_t wf_io_once(int fd, wf_io_fn *once, void *arg);
+/* The same by one try, which waits for nothing, not for a turn either. */
+ssize_t wf_io_now(int fd, enum wf_dir dir, wf_io_fn *once, void *arg);
+
+/* By one try at a place of its own, so without a turn: only the number is sure to stay what it is. */
+ssize_t wf_io_at(int fd, wf_io_fn *once, void *arg);
 
 /* A new descriptor becomes weft's, or is closed: fd or -errno. In the runtime. */
 int wf_fd_make(struct wf_m *m, int fd, uint32_t kind);

@@ -10,9 +10,9 @@ enum { COPY_BYTES = 4096 };
 struct piece {
 	char *buf;
 	size_t n, done;
-	int64_t at, *at_out; /* at < 0: where in stands */
+	int64_t at;
+	int64_t *from; /* where the next is read, kept by each try; NULL: where in stands */
 	int in;
-	bool copied; /* in does not know of it */
 };
 
 static ssize_t
@@ -43,33 +43,39 @@ try_pwrite(struct wf_io *io, void *arg)
 }
 
 /* To a foreign descriptor that blocks, and that sendfile cannot be told not to wait for: a piece at a
-   time. -EOPNOTSUPP: that cannot be done with these. */
+   time. -EOPNOTSUPP: that cannot be done with these, or not to the end, and sendfile is to go on. */
 static ssize_t
 copy_now(struct wf_io *io, struct piece *a)
 {
+	int64_t start = a->from ? *a->from : os_seek(a->in, -1), at = start;
 	char buf[COPY_BYTES];
 	ssize_t rc = 0;
 
-	if (a->at < 0 && (a->at = os_seek(a->in, -1)) < 0)
+	if (start < 0)
 		return -EOPNOTSUPP;
 	while (a->done < a->n) {
 		struct iovec piece = {.iov_base = buf};
 		size_t left = a->n - a->done;
 
 		wf_section_begin();
-		rc = os_pread(a->in, buf, left < sizeof(buf) ? left : sizeof(buf),
-			      a->at + (int64_t)a->done);
+		rc = os_pread(a->in, buf, left < sizeof(buf) ? left : sizeof(buf), at);
 		wf_section_end();
-		if (rc <= 0)
+		if (rc <= 0) {
+			rc = rc == -EINVAL ? -EOPNOTSUPP : rc; /* O_DIRECT has wishes */
 			break;
+		}
 		piece.iov_len = (size_t)rc;
 		rc = os_writev_now(io->fd, &piece, 1);
 		if (rc < 0)
 			break;
-		a->copied = true;
+		at += rc;
 		a->done += (size_t)rc;
 	}
-	return rc < 0 && (rc == -EAGAIN || a->done == 0) ? rc : (ssize_t)a->done;
+	if (a->from)
+		*a->from = at;
+	else if (at != start)
+		os_seek(a->in, at);
+	return rc < 0 ? rc : (ssize_t)a->done;
 }
 
 static ssize_t
@@ -83,7 +89,7 @@ try_sendfile(struct wf_io *io, void *arg)
 		return rc;
 	wf_section_begin();
 	do {
-		rc = os_sendfile(io->fd, a->in, a->at_out, a->n - a->done);
+		rc = os_sendfile(io->fd, a->in, a->from, a->n - a->done);
 		a->done += rc > 0 ? (size_t)rc : 0;
 	} while (rc > 0 && a->done < a->n);
 	wf_section_end();
@@ -95,7 +101,7 @@ weft_pread(int fd, void *buf, size_t n, off_t at)
 {
 	struct piece a = {.buf = buf, .n = n, .at = at};
 
-	return wf_io_once(fd, try_pread, &a); /* places do not move, so nobody takes turns */
+	return wf_io_at(fd, try_pread, &a); /* places do not move, so nobody takes turns */
 }
 
 WF_EXPORT ssize_t
@@ -103,19 +109,17 @@ weft_pwrite(int fd, const void *buf, size_t n, off_t at)
 {
 	struct piece a = {.buf = (char *)(uintptr_t)buf, .n = n, .at = at};
 
-	return wf_io_once(fd, try_pwrite, &a);
+	return wf_io_at(fd, try_pwrite, &a);
 }
 
 WF_EXPORT ssize_t
 weft_sendfile(int out, int in, off_t *at, size_t n)
 {
 	int64_t place = at ? *at : 0;
-	struct piece a = {.in = in, .n = n, .at = at ? *at : -1, .at_out = at ? &place : NULL};
+	struct piece a = {.in = in, .n = n, .from = at ? &place : NULL};
 	ssize_t rc = wf_io_call(out, WF_WRITE, try_sendfile, &a);
 
 	if (at)
-		*at = a.copied ? a.at + (int64_t)a.done : place;
-	else if (a.copied)
-		os_seek(in, a.at + (int64_t)a.done); /* as sendfile would have */
+		*at = place;
 	return rc;
 }

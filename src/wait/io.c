@@ -115,7 +115,8 @@ read_other(struct wf_io *io, const struct iovec *iov, int n)
 		if (rc != -EOPNOTSUPP)
 			return rc;
 		/* A terminal cannot be told not to wait: it is asked first whether it would. */
-		if (!io->blocks && os_poll_now(io->fd, OS_IN) == 0)
+		if (!io->blocks && os_reads_as_polled(io->fd, total(iov, n)) &&
+		    os_poll_now(io->fd, OS_IN) == 0)
 			return -EAGAIN;
 		return read_blocking(io->fd, iov, n);
 	}

@@ -305,8 +305,10 @@ try_recvfrom(struct wf_io *io, void *arg)
 		ssize_t rc = os_recvfrom(io->fd, a->buf + a->done, a->n - a->done,
 					 a->flags & ~MSG_WAITALL, a->addr, a->len);
 
-		if (rc <= 0)
-			return a->done > 0 && rc != -EAGAIN ? (ssize_t)a->done : rc;
+		if (rc < 0)
+			return rc; /* also after a part: it is said once only, and not to be lost */
+		if (rc == 0)
+			return (ssize_t)a->done;
 		a->done += (size_t)rc;
 		if (a->done >= a->n || !(a->flags & MSG_WAITALL) || (a->flags & MSG_PEEK) ||
 		    !os_is_stream(io->fd))
@@ -325,7 +327,7 @@ try_sendto(struct wf_io *io, void *arg)
 		    os_sendto(io->fd, a->buf + a->done, a->n - a->done, a->flags, a->addr, *a->len);
 
 		if (rc < 0)
-			return a->done > 0 && rc != -EAGAIN ? (ssize_t)a->done : rc;
+			return rc;
 		a->done += (size_t)rc;
 	} while (a->done < a->n && !(a->flags & MSG_DONTWAIT));
 	return (ssize_t)a->done;
@@ -338,7 +340,7 @@ pass(int fd, enum wf_dir dir, wf_io_fn *fn, struct message *a)
 	if (!(a->flags & MSG_DONTWAIT))
 		return wf_io_call(fd, dir, fn, a);
 	a->flags &= ~MSG_WAITALL;
-	return wf_io_once(fd, fn, a);
+	return wf_io_now(fd, dir, fn, a);
 }
 
 WF_EXPORT ssize_t

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <termios.h>
 
 static int
 temp_file(void)
@@ -159,6 +160,43 @@ TEST(sendfile_to_a_foreign_descriptor_can_be_ended)
 	EXPECT_EQ(weft_run(main_sendfile_foreign), 0);
 }
 
+static int
+main_sendfile_changes(void)
+{
+	char *all = malloc(MUCH), *got = malloc(MUCH);
+	int fd = temp_file(), fds[2];
+	int64_t sent = 0;
+
+	for (int i = 0; i < MUCH; i++)
+		all[i] = (char)(i * 31 + i / 255);
+	EXPECT_EQ(weft_write(fd, all, MUCH), MUCH);
+	for (int kind = 0; kind < 4; kind++) {
+		bool blocks = kind & 1, at = kind & 2;
+		struct weft_wg wg = {0};
+
+		EXPECT_EQ(lseek(fd, 1, SEEK_SET), 1);
+		EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
+		EXPECT_EQ(fcntl(fds[1], F_SETFL, blocks ? 0 : O_NONBLOCK), 0);
+		EXPECT(weft_wg_go(&wg, sends_foreign, fds[1], fd, at, &sent) > 0);
+		await_waiting(WF_WAIT_FD_WRITE, 1);
+		EXPECT_EQ(fcntl(fds[1], F_SETFL, blocks ? O_NONBLOCK : 0), 0);
+		EXPECT_EQ(weft_read_full(fds[0], got, MUCH - 1), MUCH - 1);
+		EXPECT_EQ(weft_wg_wait(&wg), 0);
+		EXPECT_EQ(sent, MUCH - 1);
+		EXPECT(memcmp(got, all + 1, MUCH - 1) == 0);
+		EXPECT_EQ(weft_sendfile(fds[1], fd, &(off_t){-1}, 100), -EINVAL);
+		EXPECT_EQ(close(fds[0]) + close(fds[1]), 0);
+	}
+	free(all);
+	free(got);
+	return weft_close_fd(fd);
+}
+
+TEST(sendfile_goes_on_where_it_was_if_the_descriptor_changes)
+{
+	EXPECT_EQ(weft_run(main_sendfile_changes), 0);
+}
+
 /* ---- a terminal: it has no "not now" */
 
 struct types {
@@ -179,6 +217,7 @@ main_terminal(void)
 	int keys = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), fd;
 	struct weft_wg wg = {0};
 	char buf[16], name[64];
+	struct termios mode;
 
 	if (keys < 0 || grantpt(keys) != 0 || unlockpt(keys) != 0 ||
 	    ptsname_r(keys, name, sizeof(name)) != 0 ||
@@ -190,6 +229,13 @@ main_terminal(void)
 	EXPECT_EQ(weft_read(fd, buf, sizeof(buf)), 5);
 	EXPECT(memcmp(buf, "line\n", 5) == 0);
 	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	/* in this mode it has its own time-out, and poll would wait for ever */
+	EXPECT_EQ(tcgetattr(fd, &mode), 0);
+	mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	mode.c_cc[VMIN] = 0;
+	mode.c_cc[VTIME] = 1;
+	EXPECT_EQ(tcsetattr(fd, TCSANOW, &mode), 0);
+	EXPECT_EQ(weft_read(fd, buf, sizeof(buf)), 0);
 	close(keys);
 	return close(fd);
 }

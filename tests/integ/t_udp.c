@@ -133,6 +133,67 @@ takes_all(struct takes_all *a)
 	return 0;
 }
 
+struct writes_all {
+	int fd;
+};
+
+static int
+writes_all(struct writes_all *a)
+{
+	EXPECT_EQ(weft_write(a->fd, much, MUCH), MUCH);
+	return 0;
+}
+
+/* Who does not wait does not go between either. */
+static int
+main_turns(void)
+{
+	struct weft_wg wg = {0};
+	int sv[2];
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+	EXPECT_EQ(weft_adopt_fd(sv[0]), sv[0]);
+	EXPECT(weft_wg_go(&wg, writes_all, sv[0]) > 0);
+	await_waiting(WF_WAIT_FD_WRITE, 1);
+	EXPECT_EQ(weft_sendto(sv[0], "x", 1, MSG_DONTWAIT, NULL, 0), -EAGAIN);
+	EXPECT(weft_wg_go(&wg, takes_all, sv[1]) > 0);
+	EXPECT_EQ(weft_wg_wait(&wg), 0);
+	EXPECT_EQ(weft_sendto(sv[0], "x", 1, MSG_DONTWAIT, NULL, 0), 1);
+	EXPECT_EQ(weft_close_fd(sv[0]), 0);
+	return weft_close_fd(sv[1]);
+}
+
+TEST(a_send_that_does_not_wait_is_not_mixed_with_a_write)
+{
+	EXPECT_EQ(weft_run(main_turns), 0);
+}
+
+/* The end by a reset is no end. */
+static int
+main_reset(void)
+{
+	struct linger at_once = {.l_onoff = 1};
+	int l = weft_listen("tcp", "127.0.0.1:0"), a, b;
+	char name[64], buf[100];
+
+	EXPECT(weft_local_addr(l, name, sizeof(name)) >= 0);
+	a = weft_dial("tcp", name);
+	b = weft_accept(l);
+	EXPECT(a >= 0 && b >= 0);
+	EXPECT_EQ(weft_write(b, buf, 50), 50);
+	EXPECT_EQ(weft_recvfrom(a, buf, 50, MSG_PEEK | MSG_WAITALL, NULL, NULL), 50);
+	EXPECT_EQ(setsockopt(b, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+	EXPECT_EQ(weft_close_fd(b), 0);
+	EXPECT_EQ(weft_recvfrom(a, buf, 100, MSG_WAITALL, NULL, NULL), -ECONNRESET);
+	EXPECT_EQ(weft_close_fd(a), 0);
+	return weft_close_fd(l);
+}
+
+TEST(a_reset_is_not_taken_for_the_end)
+{
+	EXPECT_EQ(weft_run(main_reset), 0);
+}
+
 static int
 main_sendto_stream(void)
 {
