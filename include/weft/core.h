@@ -197,9 +197,9 @@ weft_blocking_end_(char *section)
    the goroutines it starts. */
 #define weft_local(T, name)                                                                        \
 	static struct weft_local_key weft_key_##name = {.bytes = sizeof(T)};                       \
-	__attribute__((unused)) static T *name(void)                                               \
+	__attribute__((unused)) static __typeof__(T) *name(void)                                   \
 	{                                                                                          \
-		return (T *)weft_local_get(&weft_key_##name);                                      \
+		return (__typeof__(T) *)weft_local_get(&weft_key_##name);                          \
 	}                                                                                          \
 	_Static_assert(_Alignof(T) <= 16, "weft_local: alignment above 16")
 

@@ -40,7 +40,7 @@ WEFT_API int weft_wait_fd(int fd, int events);
 /* ---- sockets. net is "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6" or "unix". addr is HOST:PORT, as
    "127.0.0.1:0", "[::1]:80", "example.com:http", ":80" (all addresses of this host to listen, the
    host itself to dial), or the path of a unix socket ("@name": one without a file). -EINVAL: it
-   makes no sense, and weft_addr_error says why; -ENOENT: there is no such host. */
+   makes no sense, and weft_addr_error says why; -ENOENT: no such host or service. */
 WEFT_API int weft_listen(const char *net, const char *addr); /* B; a socket, or -errno */
 WEFT_API int weft_listen_with(const char *net, const char *addr, int backlog,
 			      int flags); /* B; the same; backlog 0: the most there may be */

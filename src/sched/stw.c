@@ -10,6 +10,7 @@
  * STW-2: stop_wait counts the Ps not yet in the stopper's hand; under sched.lock.
  * STW-3: while stopping is set, no P passes from hand to hand but to the stopper.
  */
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -170,8 +171,10 @@ wf_world_start(struct wf_m *m)
 			wf_m_start(m, p, false);
 	}
 	fence_seq(); /* the idle bits before the look; pairs with wf_submitted */
-	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER)
+	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
 		wf_wake_one(m);
+	else
+		wf_attend_recheck(); /* ATT-2 */
 }
 
 /* ---- a function on every P */

@@ -51,6 +51,8 @@ check_port(const char *port)
 	if (!*port)
 		return "the port is missing after the colon: say host:80, or host:0 for any";
 	if (!is_digit(*port)) {
+		if (*port == '-')
+			return "the port is below 0";
 		for (; *port; port++)
 			if (!is_digit(*port) && !(*port >= 'a' && *port <= 'z') &&
 			    !(*port >= 'A' && *port <= 'Z') && *port != '-' && *port != '_')

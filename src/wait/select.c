@@ -102,6 +102,16 @@ pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
 	return pick;
 }
 
+static uint32_t
+count_ready(const struct weft_case *cases, int n)
+{
+	uint32_t all = 0, ready;
+
+	for (int at = 0; at < n; at += 64, all += ready)
+		look_at(cases + at, n - at < 64 ? n - at : 64, &ready);
+	return all;
+}
+
 /* The default may be taken: SEL-5. One channel need not be read twice. */
 static bool
 pick_default(struct wf_select *sel)
@@ -432,14 +442,16 @@ wait_for_any(struct wf_m **m, struct wf_select *sel)
 		return rc;
 	if (sel->fds > 0 && wf_select_fds_changed(sel)) { /* SEL-2 */
 		unlock_all(sel);
-		return wf_select_closed(sel) ? -ECANCELED : WF_PENDING;
+		if (!wf_select_closed(sel))
+			return WF_PENDING;
+		return wf_run_over(*m) ? -ENOTSUP : -ECANCELED;
 	}
 	sel->number = wf_claim_next(g, scoped);
 	enqueue(sel, g);
 	*m = wf_park(*m, commit, sel, WF_WAIT_SELECT, sel);
 	rc = dequeue(wf_m_p(*m), sel);
-	if (rc >= 0 && wf_select_is_fd(&sel->cases[rc])) /* an event, or it was closed */
-		return sel->places[rc].w.result < 0 ? -ECANCELED : WF_PENDING;
+	if (rc >= 0 && wf_select_is_fd(&sel->cases[rc])) /* an event, or -errno: it was closed */
+		return sel->places[rc].w.result < 0 ? sel->places[rc].w.result : WF_PENDING;
 	if (rc >= 0)
 		return fired(sel->cases, rc, sel->places[rc].w.result);
 	if (is_due(sel) && sel->until <= wf_scope_deadline(g)) /* of two that are past, the first */
@@ -498,15 +510,18 @@ survey(struct wf_select *sel)
 	return 0;
 }
 
-/* A descriptor that is ready, unless a channel is and it is that one's turn. */
+/* A descriptor that is ready, unless channels are and it is the turn of one of these: each has the same
+   chance. */
 static int
 try_fds(struct wf_m *m, struct wf_select *sel)
 {
-	int i = wf_select_look_fds(m, sel);
+	uint32_t fds, chans;
+	int i = wf_select_look_fds(m, sel, &fds);
 
-	if (i >= 0 && pick_ready(m, sel->cases, sel->n) >= 0 && (wf_rand64(&m->rand) & 1))
-		return WF_PENDING;
-	return i;
+	if (i < 0)
+		return i;
+	chans = count_ready(sel->cases, sel->n);
+	return chans > 0 && wf_rand_below(&m->rand, fds + chans) >= fds ? WF_PENDING : i;
 }
 
 /* There is nothing but a time: SEL-7. */

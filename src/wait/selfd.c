@@ -65,11 +65,11 @@ wf_select_end_fds(struct wf_m **m, struct wf_select *sel)
 /* ---- ask */
 
 int
-wf_select_look_fds(struct wf_m *m, struct wf_select *sel)
+wf_select_look_fds(struct wf_m *m, struct wf_select *sel, uint32_t *ready)
 {
-	uint32_t ready = 0;
 	int pick = WF_PENDING;
 
+	*ready = 0;
 	for (int i = 0; i < sel->n; i++) {
 		struct wf_place *at = &sel->places[i];
 		enum wf_dir dir = direction(&sel->cases[i]);
@@ -82,7 +82,7 @@ wf_select_look_fds(struct wf_m *m, struct wf_select *sel)
 		rc = os_poll_now(at->fd->fd, dir == WF_READ ? OS_IN : OS_OUT);
 		if (rc < 0)
 			return rc;
-		if (rc > 0 && (++ready == 1 || wf_rand_below(&m->rand, ready) == 0))
+		if (rc > 0 && (++*ready == 1 || wf_rand_below(&m->rand, *ready) == 0))
 			pick = i;
 	}
 	return pick;

@@ -56,6 +56,15 @@ wf_wg_done(struct wf_m *m, struct weft_wg *wg)
 		wf_wg_fell(m, wg, word);
 }
 
+WF_COLD static void
+beyond(int64_t n)
+{
+	wf_fatal(
+	    "wait group counter: weft_wg_add(%lld) is more than it can count, 2^61. Add the number "
+	    "of goroutines that are waited for",
+	    (long long)n);
+}
+
 static void
 add(struct weft_wg *wg, int64_t n)
 {
@@ -71,6 +80,8 @@ add(struct weft_wg *wg, int64_t n)
 WF_EXPORT void
 weft_wg_add(struct weft_wg *wg, int64_t n)
 {
+	if (unlikely(n > INT64_MAX / 4 || n < -(INT64_MAX / 4)))
+		beyond(n);
 	add(wg, n);
 }
 

@@ -8,6 +8,8 @@ struct wide {
 };
 weft_local(struct wide, wide);
 weft_local(char, small);
+weft_local(char[16], text);
+weft_local(int (*)(void), hook);
 
 struct own {
 	int i;
@@ -33,6 +35,9 @@ each_its_own(void)
 	struct weft_wg wg = {0};
 
 	EXPECT_EQ(*number(), 0);
+	EXPECT_EQ(sizeof(*text()), 16);
+	EXPECT_EQ((*text())[15], 0);
+	EXPECT(*hook() == NULL);
 	for (int i = 1; i <= 100; i++)
 		EXPECT(weft_wg_go(&wg, own, i) > 1);
 	EXPECT_EQ(weft_wg_wait(&wg), 0);

@@ -12,9 +12,11 @@ static int
 main_ready(void)
 {
 	weft_chan(int) ch = weft_make(int, 1);
-	int fds[2], v, seen[2] = {0};
+	weft_chan(int) closed = weft_make(int, 0);
+	int fds[2], v, seen[2] = {0}, of[5] = {0};
 	char c;
 
+	EXPECT_EQ(weft_close(closed), 0);
 	EXPECT_EQ(weft_pipe(fds), 0);
 	EXPECT_EQ(weft_select(WEFT_READABLE(fds[0]), WEFT_DEFAULT), 1);
 	EXPECT_EQ(weft_select(WEFT_READABLE(fds[0]), WEFT_WRITABLE(fds[1])), 1);
@@ -30,6 +32,17 @@ main_ready(void)
 			EXPECT_EQ(weft_send(ch, 7), 0);
 	}
 	EXPECT(seen[0] > 20 && seen[1] > 20);
+	for (int i = 0; i < 4000; i++) { /* each the same, of whatever kind: 800 times */
+		int k = weft_select(WEFT_READABLE(fds[0]), WEFT_RECV(ch, &v), WEFT_RECV(closed, &v),
+				    WEFT_RECV(closed, &v), WEFT_RECV(closed, &v));
+
+		of[k]++;
+		if (k == 1)
+			EXPECT_EQ(weft_send(ch, 7), 0);
+	}
+	for (int k = 0; k < 5; k++)
+		EXPECT(of[k] > 600 && of[k] < 1000);
+	weft_free(closed);
 	EXPECT_EQ(weft_read(fds[0], &c, 1), 1);
 	EXPECT_EQ(weft_select(WEFT_READABLE(-1), WEFT_DEFAULT), -EBADF);
 	EXPECT_EQ(weft_select(WEFT_READABLE(fds[0]), WEFT_WRITABLE(99999)), -EBADF);
@@ -221,4 +234,35 @@ main_storm(void)
 TEST(selects_over_everything)
 {
 	EXPECT_EQ(weft_run(main_storm), 0);
+}
+
+/* ---- a plain thread waits when its run ends */
+
+static int waits_for;
+
+static void *
+plain_select(void *arg)
+{
+	EXPECT_EQ(weft_select(WEFT_READABLE(waits_for)), -ENOTSUP);
+	return arg;
+}
+
+static void *plain;
+
+static int
+main_leaves(void)
+{
+	int fds[2];
+
+	EXPECT_EQ(weft_pipe(fds), 0);
+	waits_for = fds[0];
+	plain = start_thread(plain_select, NULL);
+	await_waiting(WF_WAIT_SELECT, 1);
+	return 0;
+}
+
+TEST(the_end_of_a_run_ends_a_select_of_a_plain_thread)
+{
+	EXPECT_EQ(weft_run(main_leaves), 0);
+	join_thread(plain);
 }

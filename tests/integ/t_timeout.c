@@ -4,6 +4,7 @@
 #include "integ/waitcalls.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static struct weft_mutex locked, with_cond;
 static struct weft_rwmutex written, read_locked;
@@ -502,6 +503,67 @@ main_after(void)
 TEST(after_is_one_of_the_cases)
 {
 	EXPECT_EQ(weft_run(main_after), 0);
+}
+
+/* ---- somebody attends already, to descriptors or to a later time, and the P goes by a blocking section */
+
+static int reads_from = -1;
+static bool passed;
+
+static int
+reads(void)
+{
+	char c;
+
+	EXPECT_EQ(weft_read(reads_from, &c, 1), 1);
+	return 0;
+}
+
+static int
+times_out(void)
+{
+	weft_timeout(300 * WEFT_MS) /* the monitor has long gone to sleep */
+		EXPECT_EQ(weft_recv(empty, NULL), -ETIMEDOUT);
+	store(&passed, true);
+	return 0;
+}
+
+static void
+block_until_passed(void)
+{
+	for (int i = 0; i < 20 * 1000 && !load(&passed); i++) /* 20 s, and not 300 ms */
+		usleep(1000);
+}
+
+static int
+main_blocks(void)
+{
+	int fds[2];
+
+	set_up();
+	EXPECT_EQ(weft_pipe(fds), 0);
+	reads_from = fds[0];
+	EXPECT(weft_go(reads) > 0);
+	for (int i = 0; i < 2; i++) {
+		store(&passed, false);
+		weft_blocking usleep(20000); /* now it attends to the pipe alone */
+		EXPECT(weft_go(times_out) > 0);
+		weft_yield();
+		weft_blocking block_until_passed();
+		EXPECT(load(&passed));
+	}
+	EXPECT_EQ(weft_write(fds[1], "x", 1), 1);
+	expect_alone();
+	EXPECT_EQ(weft_close_fd(fds[0]), 0);
+	EXPECT_EQ(weft_close_fd(fds[1]), 0);
+	tear_down();
+	return 0;
+}
+
+TEST(a_deadline_passes_while_the_last_p_is_blocked)
+{
+	use_procs(1);
+	EXPECT_EQ(weft_run(main_blocks), 0);
 }
 
 /* ---- time and the deadlock check */

@@ -275,6 +275,19 @@ child_negative(void)
 	weft_run(too_many_dones);
 }
 
+static void
+child_beyond(void)
+{
+	struct weft_wg wg = {0};
+
+	weft_wg_add(&wg, INT64_MIN); /* twice that is 0 */
+}
+
+TEST(a_counter_beyond_what_it_can_count_is_fatal)
+{
+	EXPECT_HAS(expect_dies(child_beyond, "fatal: wait group counter"), "2^61");
+}
+
 TEST(negative_counter_is_fatal)
 {
 	const char *out = expect_dies(child_negative, "fatal: negative wait group counter");
