@@ -137,19 +137,17 @@ run_children(struct wf_m *m, struct weft_wg *wg)
 	return m;
 }
 
-int
-wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
+/* No child could be run, or none is left. */
+static WF_NOINLINE int
+await(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 {
 	struct wf_g *me = (*m)->g; /* NULL: a plain thread */
-	struct wf_bucket *b;
-	struct wf_at a;
 	int rc = 0;
 
-	for (;;) {
-		if (me && may_run_children(me, why, scoped))
-			*m = run_children(*m, wg);
-		if (is_over(wg))
-			break;
+	while (!is_over(wg)) {
+		struct wf_bucket *b;
+		struct wf_at a;
+
 		if (me && me->kids > 0)
 			wf_learn_joins(me, 1);
 		b = wf_bucket_of(wg);
@@ -160,32 +158,43 @@ wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
 			rc = -ENOTSUP;
 		if (rc != 0) /* 0: woken for nothing */
 			break;
+		if (me && may_run_children(me, why, scoped))
+			*m = run_children(*m, wg);
 	}
-	rc = rc == WF_GIVEN ? 0 : rc;
-	if (me)
+	return rc == WF_GIVEN ? 0 : rc;
+}
+
+WF_INLINE int
+join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
+{
+	struct wf_g *me = (*m)->g; /* as above */
+	int rc = 0;
+
+	if (likely(me && may_run_children(me, why, scoped)))
+		*m = run_children(*m, wg);
+	if (unlikely(!is_over(wg)))
+		rc = await(m, wg, why, scoped);
+	if (likely(me != NULL))
 		me->kids = 0;
 	wf_tsan_acquire(wg);
 	return rc;
+}
+
+int
+wf_wg_join(struct wf_m **m, struct weft_wg *wg, enum wf_reason why, bool scoped)
+{
+	return join(m, wg, why, scoped);
 }
 
 WF_EXPORT int
 weft_wg_wait(struct weft_wg *wg)
 {
 	struct wf_m *m = wf_enter(WF_CALL_B);
-	struct wf_g *me;
-	int rc = 0;
+	int rc;
 
 	if (unlikely(!m))
 		return -ENOTSUP;
-	me = m->g;
-	if (likely(me && !me->scope))
-		m = run_children(m, wg);
-	if (likely(me && is_over(wg))) { /* as fork-join mostly finds it */
-		me->kids = 0;
-		wf_tsan_acquire(wg);
-	} else {
-		rc = wf_wg_join(&m, wg, WF_WAIT_WG, true);
-	}
+	rc = join(&m, wg, WF_WAIT_WG, true);
 	wf_leave(m);
 	return rc;
 }
