@@ -11,7 +11,7 @@ import sys
 EXPECTED = "tests/counts/expected"
 MORE = 0.10  # this much more than expected fails
 FEW, MANY = 2000, 12000  # operations: what is done once is in both
-OPS = ["yield", "spawn", "pingpong", "buffered", "unbuffered", "select4", "mutex", "timer",
+OPS = ["yield", "spawn", "fork", "pingpong", "buffered", "unbuffered", "select4", "mutex", "timer",
        "deadline", "blocking"]
 COUNTS = ["instructions", "switches", "futexes", "allocations"]
 SLACK = {"instructions": 0, "switches": 0.01, "futexes": 0.01, "allocations": 0.001}

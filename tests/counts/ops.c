@@ -113,6 +113,18 @@ spawn(int64_t n)
 	}
 }
 
+/* One child, which its parent runs where it waits. */
+static void
+forked(int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		struct weft_wg wg = {0};
+
+		must(weft_wg_go(&wg, nothing));
+		must(weft_wg_wait(&wg));
+	}
+}
+
 struct sender {
 	weft_chan(int64_t) to;
 	int64_t n;
@@ -250,10 +262,10 @@ blocking(int64_t n)
 static const struct {
 	const char *name;
 	void (*run)(int64_t n);
-} ops[] = {{"yield", yield},       {"spawn", spawn},           {"pingpong", pingpong},
-	   {"buffered", buffered}, {"unbuffered", unbuffered}, {"select4", select4},
-	   {"mutex", mutex},       {"timer", timer},           {"deadline", deadline},
-	   {"blocking", blocking}};
+} ops[] = {{"yield", yield},       {"spawn", spawn},       {"fork", forked},
+	   {"pingpong", pingpong}, {"buffered", buffered}, {"unbuffered", unbuffered},
+	   {"select4", select4},   {"mutex", mutex},       {"timer", timer},
+	   {"deadline", deadline}, {"blocking", blocking}};
 
 struct count {
 	int op;
