@@ -142,25 +142,14 @@ at_most(int64_t left)
 #endif
 }
 
-int
-os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
+/* -errno: -EINTR for one */
+static int
+wait_for(int poller, struct epoll_event *e, int n, int64_t left)
 {
-	enum { MOST = 128 };
 	static wf_a32 no_pwait2; /* 1: this kernel has none */
-	struct epoll_event e[MOST];
-	int64_t left = until_ns == INT64_MAX ? until_ns
-		       : until_ns <= 0       ? 0
-					     : until_ns - os_now_ns();
-	struct timespec ts;
-	int rc;
+	struct timespec ts = {left / 1000000000, left % 1000000000};
+	int rc = -ENOSYS;
 
-	left = left < 0 ? 0 : at_most(left);
-	ts = (struct timespec){left / 1000000000, left % 1000000000};
-	n = n > MOST ? MOST : n;
-	rc = -ENOSYS;
-	if (fault("epoll_wait"))
-		return 0; /* as if a signal had come */
-	os_tsan_signals();
 	/* rlx: only this word matters */
 	if (!at_load_rlx(&no_pwait2) && left > 0 && !fault("pwait2"))
 		rc = (int)result(syscall(SYS_epoll_pwait2, poller, e, n,
@@ -170,6 +159,37 @@ os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
 			at_store_rlx(&no_pwait2, 1); /* rlx: as above */
 		rc = wait_ms(poller, e, n, left);
 	}
+	return rc;
+}
+
+static int64_t
+left_until(int64_t until_ns)
+{
+	int64_t left = until_ns == INT64_MAX ? until_ns
+		       : until_ns <= 0       ? 0
+					     : until_ns - os_now_ns();
+
+	return left < 0 ? 0 : at_most(left);
+}
+
+/* The kernel allows itself to be late by a thousandth of such a wait: a long one ends before, and a short one
+   follows. */
+int
+os_poll_wait(int poller, struct os_event *events, int n, int64_t until_ns)
+{
+	enum { MOST = 128, LONG_NS = 8 * 1000 * 1000, EARLY = 256 };
+	struct epoll_event e[MOST];
+	int64_t left = left_until(until_ns);
+	bool is_long = left >= LONG_NS && left < INT64_MAX;
+	int rc;
+
+	n = n > MOST ? MOST : n;
+	if (fault("epoll_wait"))
+		return 0; /* as if a signal had come */
+	os_tsan_signals();
+	rc = wait_for(poller, e, n, is_long ? left - left / EARLY : left);
+	if (rc == 0 && is_long)
+		rc = wait_for(poller, e, n, left_until(until_ns));
 	os_tsan_signals();
 	if (rc == -EINTR)
 		return 0;
