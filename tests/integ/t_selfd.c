@@ -247,7 +247,7 @@ plain_select(void *arg)
 	return arg;
 }
 
-static void *plain;
+static pthread_t plain;
 
 static int
 main_leaves(void)
