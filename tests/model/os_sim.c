@@ -783,6 +783,14 @@ os_seek(int fd, int64_t at)
 }
 
 bool
+os_reads_as_polled(int fd, size_t n)
+{
+	(void)fd;
+	(void)n;
+	return true;
+}
+
+bool
 os_is_blocking(int fd)
 {
 	(void)fd;
