@@ -57,6 +57,7 @@ enum wf_mutant_id {
 	MUT_TIMER_NO_DOOR,      /* another looks into a heap without opening its door */
 	MUT_OFFER_NO_RECHECK,   /* work that came while the offer was made is not looked for */
 	MUT_LEASE_URGED_TWICE,  /* the owner was faster to note the request: counted twice */
+	MUT_HANDOFF_MUTE,       /* who attends is not told of what was armed at a P that goes */
 	MUT_REGAIN_UNCOUNTED,   /* who takes an idle P counts as one without on */
 	MUT_END_NO_FENCE,       /* a call without a P enters unseen by the end of the run */
 	MUT_CHAN_NO_RECHECK,    /* a select enqueues without a second look, under the locks */

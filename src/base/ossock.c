@@ -29,10 +29,8 @@ resolve_error(int rc)
 		return -ENOMEM;
 	case EAI_AGAIN:
 		return -EHOSTUNREACH; /* no name server answers */
-	case EAI_SERVICE:             /* the number would do */
-		return -ENOENT;
 	default:
-		return -ENOENT; /* no such host */
+		return -ENOENT; /* no such host or service */
 	}
 }
 

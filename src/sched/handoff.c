@@ -49,7 +49,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 	fence_seq(); /* the idle bit before the look; pairs with wf_submitted */
 	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
 		wf_wake_one(m);
-	else
+	else if (!WF_MUTANT(MUT_HANDOFF_MUTE))
 		wf_attend_recheck(); /* ATT-2: who attends may not know what was armed here */
 }
 

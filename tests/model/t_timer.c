@@ -13,6 +13,7 @@
 #define RIG_TIMERS_C
 #include "parties.h"
 
+#include "sched/steal.h"
 #include "wait/time.h"
 
 enum { THREADS = 3, NOT_YET = 77, SPAN = 1000, FAR = 2000000000 };
@@ -107,6 +108,74 @@ SCENARIO(timer_two_sleepers) = {
     .max_bound = 1,
     .random = 20000,
     .early = 1,
+    .blocked_ok = true,
+};
+
+/* ---- a P goes, and with it a timer that is earlier: ATT-2 */
+
+/* False: an M that was started does already. */
+static bool
+begin_attending(void)
+{
+	bool mine;
+
+	wf_lock(&wf_sched.lock);
+	mine = wf_attend_begin(&rig.m[ATTENDS]);
+	wf_unlock(&wf_sched.lock);
+	return mine;
+}
+
+static void
+setup_goes(void)
+{
+	setup_far();
+	wf_sched.procs.v = wf_sched.np_made = 2;
+	wf_steal_order_init(2);
+	rig_hold(&rig.m[0], &rig.p[1]);
+	s.due = os_now_ns() + SPAN;
+	rig.spare[rig.spares++] = &rig.m[2];
+	SIM_CHECK(begin_attending());
+}
+
+/* As the holder of a P whose goroutine waits with a deadline, and then blocks its thread. */
+static void
+goes(void *arg)
+{
+	struct wf_m *m = &rig.m[0];
+
+	(void)arg;
+	wf_m_set(m);
+	wf_timer_by(&rig.p[1].timers, &rig.g[1].timer, s.due);
+	wf_handoff(m, wf_p_release(m));
+	s.over |= 1;
+}
+
+static void
+attends_in_time(void *arg)
+{
+	struct wf_m *m = &rig.m[ATTENDS];
+
+	(void)arg;
+	wf_m_set(m);
+	do {
+		if (wf_attend(m))
+			wf_idle_put(wf_p_release(m));
+	} while (!(s.over & 1 && wf_heap_next(&rig.p[1].timers) == WF_NEVER) && begin_attending());
+	SIM_CHECK(os_now_ns() < s.due + FAR / 2);
+	s.over |= 2;
+}
+
+static void
+check_both(void)
+{
+	SIM_CHECK((s.over & 3) == 3);
+}
+
+SCENARIO(timer_of_a_p_that_goes) = {
+    .setup = setup_goes,
+    .threads = {THREAD(attends_in_time, 0), THREAD(goes, 0)},
+    .check_end = check_both,
+    .mutants = {SIM_MUTANT(MUT_HANDOFF_MUTE)},
     .blocked_ok = true,
 };
 
