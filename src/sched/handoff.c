@@ -31,6 +31,17 @@ wf_asleep_add(int n)
 	at_add_rlx((wf_a32 *)&weft_preempt_word, (uint32_t)n); /* rlx: a hint for weft_checkpoint */
 }
 
+/* Ps have become idle, and their holders have not looked for work as wf_idle_drop does. */
+void
+wf_idle_unseen(struct wf_m *m)
+{
+	fence_seq(); /* the idle bits before the look; pairs with wf_submitted */
+	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
+		wf_wake_one(m);
+	else if (!WF_MUTANT(MUT_HANDOFF_MUTE))
+		wf_attend_recheck(); /* ATT-2: who attends may not know what was armed there */
+}
+
 /* P in hand, its holder gone to user code or asleep. Must agree with find_runnable: if that
    would find something for this P, an M is started. */
 void
@@ -46,11 +57,7 @@ wf_handoff(struct wf_m *m, struct wf_p *p)
 		return;
 	}
 	wf_idle_put(p);
-	fence_seq(); /* the idle bit before the look; pairs with wf_submitted */
-	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
-		wf_wake_one(m);
-	else if (!WF_MUTANT(MUT_HANDOFF_MUTE))
-		wf_attend_recheck(); /* ATT-2: who attends may not know what was armed here */
+	wf_idle_unseen(m);
 }
 
 /* ---- the owner's side */

@@ -158,6 +158,9 @@ bool wf_lease_urge(struct wf_m *m); /* false: not now */
 /* Any thread, P in hand and its holder gone: give it to an M, or make it idle. */
 void wf_handoff(struct wf_m *m, struct wf_p *p);
 
+/* Any thread. Ps were made idle by one that does not look for work itself. */
+void wf_idle_unseen(struct wf_m *m);
+
 /* Number of Ms without a P, and of urged ones, of queued urgent goroutines, and one if no run is up:
    what weft_checkpoint looks at. Those whose P was taken while they slept are left out where the
    short ways of locks look (sync.h): they may go on without a P for a while. */

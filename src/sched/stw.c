@@ -10,7 +10,6 @@
  * STW-2: stop_wait counts the Ps not yet in the stopper's hand; under sched.lock.
  * STW-3: while stopping is set, no P passes from hand to hand but to the stopper.
  */
-#include "sched/netpoll.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -170,11 +169,7 @@ wf_world_start(struct wf_m *m)
 		else
 			wf_m_start(m, p, false);
 	}
-	fence_seq(); /* the idle bits before the look; pairs with wf_submitted */
-	if (wf_any_queued() || wf_timers_unattended() != WF_NEVER || wf_netpoll_unattended())
-		wf_wake_one(m);
-	else
-		wf_attend_recheck(); /* ATT-2 */
+	wf_idle_unseen(m);
 }
 
 /* ---- a function on every P */

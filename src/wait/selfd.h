@@ -15,7 +15,7 @@ wf_select_is_fd(const struct weft_case *c)
 /* Finds the records; they stay what they are until the end, if it waits. 0 or -errno. */
 int wf_select_begin_fds(struct wf_m **m, struct wf_select *sel);
 void wf_select_end_fds(struct wf_m **m, struct wf_select *sel);
-/* The kernel is asked: a case that is ready, each with the same chance; WF_PENDING: none; -errno. */
+/* The kernel is asked: a case that is ready, of *ready each with the same chance; WF_PENDING: none; -errno. */
 int wf_select_look_fds(struct wf_m *m, struct wf_select *sel, uint32_t *ready);
 /* Before the locks: foreign ones are watched. 0 or -errno. */
 int wf_select_watch_fds(struct wf_select *sel);
