@@ -29,6 +29,7 @@
 #include "sched/gather.h"
 #include "wait/atonce.h"
 #include "wait/selfd.h"
+#include "wait/selready.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,79 +39,6 @@ enum {
 	FEW = 8,
 	MANY = 64, /* a smallest stack has room for so many places */
 };
-
-WF_INLINE bool
-looks_ready(const struct weft_case *c, uint64_t s)
-{
-	return wf_chan_can(c->chan_, s, c->kind_ == WEFT_CASE_SEND);
-}
-
-static uint64_t
-state_of(const struct weft_case *c)
-{
-	return at_load_acq(&((struct wf_chan *)c->chan_)->state); /* acq: as the lock would */
-}
-
-/* Which of at most 64 cases are ready, a bit for each, and how many: without jumps, since nobody can
-   foretell which they are. What others see of a locked channel is its state before; what its holder
-   sees is the same. */
-WF_INLINE uint64_t
-look_at(const struct weft_case *cases, int n, uint32_t *ready)
-{
-	uint64_t mask = 0;
-	uint32_t count = 0;
-
-	for (int i = 0; i < n; i++) {
-		const struct weft_case *c = &cases[i];
-		bool is = likely(wf_case_is_chan(c)) && looks_ready(c, state_of(c));
-
-		mask |= (uint64_t)is << i;
-		count += is;
-	}
-	*ready = count;
-	return mask;
-}
-
-/* The nth bit that is set. The first few steps are without jumps: n is random. */
-WF_INLINE int
-nth_bit(uint64_t mask, uint32_t n)
-{
-	enum { STEPS = 3 };
-
-	for (uint32_t k = 0; k < STEPS; k++)
-		mask &= mask - (n > k); /* one bit less, or the same */
-	for (; unlikely(n > STEPS); n--)
-		mask &= mask - 1;
-	return __builtin_ctzll(mask);
-}
-
-/* A ready case, each with the same chance; -1: none. */
-static int
-pick_ready(struct wf_m *m, const struct weft_case *cases, int n)
-{
-	uint32_t before = 0, ready;
-	int pick = -1;
-
-	for (int at = 0; at < n; at += 64) {
-		uint64_t mask = look_at(cases + at, n - at < 64 ? n - at : 64, &ready);
-		uint32_t r = before + ready > 1 ? wf_rand_below(&m->rand, before + ready) : 0;
-
-		if (r < ready) /* else it stays with one of those before */
-			pick = at + nth_bit(mask, r);
-		before += ready;
-	}
-	return pick;
-}
-
-static uint32_t
-count_ready(const struct weft_case *cases, int n)
-{
-	uint32_t all = 0, ready;
-
-	for (int at = 0; at < n; at += 64, all += ready)
-		look_at(cases + at, n - at < 64 ? n - at : 64, &ready);
-	return all;
-}
 
 /* The default may be taken: SEL-5. One channel need not be read twice. */
 static bool
@@ -123,8 +51,8 @@ pick_default(struct wf_select *sel)
 
 			if (!wf_case_is_chan(c))
 				continue;
-			s = state_of(c);
-			if (looks_ready(c, s) || (round > 0 && s != sel->places[i].seen))
+			s = wf_case_state(c);
+			if (wf_case_looks_ready(c, s) || (round > 0 && s != sel->places[i].seen))
 				return false;
 			sel->places[i].seen = s;
 		}
@@ -335,7 +263,7 @@ try_one(struct wf_m *m, struct weft_case *cases, int i)
 static int
 try_locked(struct wf_m *m, struct wf_select *sel)
 {
-	int i = WF_MUTANT(MUT_CHAN_NO_RECHECK) ? -1 : pick_ready(m, sel->cases, sel->n);
+	int i = WF_MUTANT(MUT_CHAN_NO_RECHECK) ? -1 : wf_cases_pick(m, sel->cases, sel->n);
 
 	while (i >= 0) { /* waiters that others have woken can make it look ready: once each */
 		struct wf_chan *ch = sel->cases[i].chan_;
@@ -352,7 +280,7 @@ try_locked(struct wf_m *m, struct wf_select *sel)
 				wf_ready(m, peer->g);
 			return fired(sel->cases, i, rc);
 		}
-		i = pick_ready(m, sel->cases, sel->n);
+		i = wf_cases_pick(m, sel->cases, sel->n);
 	}
 	return WF_PENDING;
 }
@@ -520,7 +448,7 @@ try_fds(struct wf_m *m, struct wf_select *sel)
 
 	if (i < 0)
 		return i;
-	chans = count_ready(sel->cases, sel->n);
+	chans = wf_cases_count(sel->cases, sel->n);
 	return chans > 0 && wf_rand_below(&m->rand, fds + chans) >= fds ? WF_PENDING : i;
 }
 
@@ -541,7 +469,7 @@ try_any(struct wf_m *m, struct wf_select *sel)
 {
 	int rc = sel->fds > 0 ? try_fds(m, sel) : WF_PENDING;
 
-	for (int i; rc == WF_PENDING && (i = pick_ready(m, sel->cases, sel->n)) >= 0;)
+	for (int i; rc == WF_PENDING && (i = wf_cases_pick(m, sel->cases, sel->n)) >= 0;)
 		rc = try_one(m, sel->cases, i);
 	return rc;
 }
@@ -701,9 +629,9 @@ weft_selectv(struct weft_case *cases, int n)
 			at_store_rel(&m->in_rt, 0); /* rel: nothing was done */
 			return select_any(cases, n);
 		}
-	mask = look_at(cases, n, &ready);
+	mask = wf_cases_look(cases, n, &ready);
 	if (ready == 0)
 		return select_entered(m, cases, n, true);
 	return select_at_once(m, wf_m_p(m), cases, n,
-			      nth_bit(mask, ready > 1 ? wf_rand_below(&m->rand, ready) : 0));
+			      wf_nth_bit(mask, ready > 1 ? wf_rand_below(&m->rand, ready) : 0));
 }
