@@ -245,6 +245,7 @@ TEST(addresses_that_make_no_sense_are_told)
 	    {"tcp", "host:70000", "above 65535"},
 	    {"tcp", "host:99999999999999999999", "above 65535"},
 	    {"tcp", "host:8o", "neither a number"},
+	    {"tcp", "host:-1", "below 0"},
 	    {"tcp", "host:-1:2", "colons"},
 	    {"tcp", "::1:80", "brackets"},
 	    {"tcp", "[::1:80", "not closed"},
@@ -339,6 +340,9 @@ main_ports(void)
 	EXPECT_EQ(weft_listen("tcp", addr), -EADDRINUSE);
 	EXPECT_EQ(weft_close_fd(ln), 0);
 	EXPECT_EQ(weft_dial("tcp", addr), -ECONNREFUSED);
+	EXPECT_EQ(weft_dial("tcp", "127.0.0.1:-1"), -EINVAL);
+	EXPECT_EQ(weft_dial("tcp", "127.0.0.1:nosuchservice"),
+		  -ENOENT); /* nobody can tell before */
 	a = weft_listen_with("tcp", addr, 16, WEFT_REUSEPORT);
 	EXPECT(a >= 0);
 	b = weft_listen_with("tcp", addr, 16, WEFT_REUSEPORT);
